@@ -9,7 +9,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # from leaving out what nobody calls: without them the binary is 15 MB smaller.
 TAGS := grpcnotrace
 # What `make build-small` leaves out; see docs/building.md.
-SMALL := no_etcd no_grpc no_nats no_postgres
+SMALL := no_etcd no_grpc no_nats no_otlp no_postgres no_s3
 LDFLAGS := -s -w -X main.linkedVersion=$(VERSION)
 GOTESTSUM := go tool -modfile=tools/tools.mod gotestsum
 STATICCHECK := go tool -modfile=tools/tools.mod staticcheck
@@ -30,7 +30,7 @@ build: ## the binary, ./bin/ramet
 	go build -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ramet ./cmd/ramet
 
 .PHONY: build-small
-build-small: ## ./bin/ramet-small, without etcd, gRPC effects, NATS and PostgreSQL: three quarters of the size
+build-small: ## ./bin/ramet-small, without etcd, gRPC effects, NATS, traces and PostgreSQL: three quarters of the size
 	go build -tags '$(TAGS) $(SMALL)' -ldflags '$(LDFLAGS)' -o bin/ramet-small ./cmd/ramet
 
 .PHONY: release
@@ -65,7 +65,7 @@ test-quick: ## what needs nothing installed; servers that are missing skip their
 .PHONY: race
 race: ## the tests under the race detector (needs gcc), but for those of the built binary
 	CGO_ENABLED=1 $(GOTESTSUM) --format pkgname-and-test-fails -- $(QUICKLY) -race -short -timeout 20m \
-		$$(go list $(PACKAGES) | grep -v -e /test/scripts -e /test/readme -e /test/browser)
+		$$(go list $(PACKAGES) | grep -v -e /test/scripts -e /test/readme -e /test/browser -e /test/upgrade -e /test/traces)
 
 .PHONY: check
 check: ## format, vet, staticcheck, and that other systems' compilers would take it
@@ -74,7 +74,7 @@ check: ## format, vet, staticcheck, and that other systems' compilers would take
 	go vet -tags '$(SMALL)' ./cmd/ramet ./effect/sqleffect
 	go test -tags '$(SMALL)' -vet=off -ldflags=-w -run LeftOut ./cmd/ramet
 	$(STATICCHECK) ./...
-	go run ./tools/typecheck darwin/arm64 ./cmd/ramet
+	go run ./tools/typecheck darwin/arm64 ./cmd/ramet windows/amd64 ./cmd/ramet-client
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./script/jail # the one package with code of its own for a processor
 
 .PHONY: fuzz

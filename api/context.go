@@ -31,7 +31,7 @@ var (
 	ContextUpdate = op[domain.Tenant](Operation{
 		Name: "context.update", Method: "POST", Path: "/v1/contexts/{context}/update", Right: domain.VerbGrant, Holds: "context.show",
 		Summary: "Change a context's weight and caps, and whether its executors may submit.",
-	}, UpdateContextParams{Context: 7})
+	}, UpdateContextParams{Context: 7, TenantChange: domain.TenantChange{Weight: new(2)}})
 	ContextEncrypt = op[domain.Encryption](Operation{
 		Name: "context.encrypt", Method: "POST", Path: "/v1/contexts/{context}/encrypt", Right: domain.VerbAdministrate, ByHand: true,
 		Summary: "Encrypt a context's scripts, variables, results, logs and checkpoints where they lie, with a key of its own.",

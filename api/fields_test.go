@@ -50,14 +50,15 @@ func TestSelectable(t *testing.T) {
 		s := o.Selectable()
 		_, verb, _ := strings.Cut(o.Name, ".")
 		lists := strings.HasPrefix(verb, "list") || slices.Contains([]string{"archive.search", "archive.export", "audit.log", "audit.log_all",
-			"blueprint.versions", "saga.versions", "saga.instances", "saga.history", "saga.lag"}, o.Name)
+			"blueprint.versions", "flow.logs", "saga.versions", "saga.instances", "saga.history", "saga.lag", "job.artifacts",
+			"flow.artifacts"}, o.Name)
 		if o.Name == "routine.list" { // it has two lists
 			lists = false
 		}
 		if lists != (s.List != "") {
 			t.Errorf("%s: the field with the things of a page is %q", o.Name, s.List)
 		}
-		if schema := strings.HasSuffix(o.Name, ".schema"); (o.Method == "GET" && !schema) != (len(s.Names) > 0) {
+		if schema := strings.HasSuffix(o.Name, ".schema"); (o.Method == "GET" && !schema && o.Bytes == "") != (len(s.Names) > 0) {
 			t.Errorf("%s: fields to select are %v", o.Name, s.Names)
 		}
 	}

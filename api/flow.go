@@ -1,6 +1,8 @@
 package api
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
@@ -25,6 +27,11 @@ var (
 		Follows: []string{EventFlow, EventEnd}, Waits: true,
 		Summary: "Wait until a flow has ended, or follow it.",
 	}, WaitFlowParams{FlowParams: FlowParams{Context: 7, Flow: 31}, TimeoutMs: 30_000})
+	FlowLogs = op[FlowLogPage](Operation{
+		Name: "flow.logs", Method: "GET", Path: "/v1/contexts/{context}/flows/{flow}/logs", Right: domain.VerbRead,
+		Follows: []string{EventLog, EventEnd}, Much: true,
+		Summary: "Read what the jobs of a flow said, in the order of time, or follow it until the flow has ended.",
+	}, FlowLogParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "load", LogWanted: LogWanted{Tail: 100}})
 	FlowGraph = op[Drawing](Operation{
 		Name: "flow.graph", Method: "GET", Path: "/v1/contexts/{context}/flows/{flow}/graph", Right: domain.VerbRead, Much: true,
 		Summary: "Draw a flow's steps with their states, as Mermaid, DOT or SVG.",
@@ -45,14 +52,24 @@ var (
 		Name: "flow.skip", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/skip", Right: domain.VerbStart, ByHand: true,
 		Summary: "Skip a step that allows it, or accept one that ended badly.",
 	}, StepParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "report"})
+	FlowMarkDone = op[FlowDone](Operation{
+		Name: "flow.done", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/done", Right: domain.VerbStart, ByHand: true,
+		Summary: "Mark a step as done that has not begun, or ended badly, with the result that it should have had.",
+	}, DoneParams{StepParams: StepParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "load", Comment: "loaded by hand"},
+		Result: map[string]string{"rows": "4800"}})
+	FlowRerun = op[SubmittedFlow](Operation{
+		Name: "flow.rerun", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/rerun", Right: domain.VerbCreate, ByHand: true,
+		Summary: "Make a new flow of one that has ended; from a step on, what ended well before it is taken over.",
+	}, RerunFlowParams{FlowParams: FlowParams{Context: 7, Flow: 31}, From: "report"})
 	FlowApprove = op[FlowDone](Operation{
 		Name: "flow.approve", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/approve", Right: domain.VerbStart, ByHand: true,
 		Summary: "Let a step succeed that waits for a decision.",
-	}, StepParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "release", Comment: "figures checked"})
+	}, DecideParams{StepParams: StepParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "release", Comment: "figures checked"},
+		Answers: map[string]string{"amount": "1200"}})
 	FlowReject = op[FlowDone](Operation{
 		Name: "flow.reject", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/reject", Right: domain.VerbStart, ByHand: true,
 		Summary: "Let a step fail that waits for a decision.",
-	}, StepParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "release", Comment: "wrong month"})
+	}, DecideParams{StepParams: StepParams{FlowParams: FlowParams{Context: 7, Flow: 31}, Step: "release", Comment: "wrong month"}})
 	FlowUpdate = op[FlowDone](Operation{
 		Name: "flow.update", Method: "POST", Path: "/v1/contexts/{context}/flows/{flow}/update", Right: domain.VerbCreate, ByHand: true,
 		Summary: "Change sizes, windows, ends and retries of a flow that lives.",
@@ -97,6 +114,8 @@ type FlowInput struct {
 	OnError domain.OnError `json:"on_error,omitzero"` // abort or continue
 	// Skip names steps to skip, which must allow it.
 	Skip []string `json:"skip,omitzero"`
+	// NoCache has no step take what is kept of earlier flows; what it does is kept all the same.
+	NoCache bool `json:"no_cache,omitzero"`
 	// Steps change steps of the blueprint, by name.
 	Steps map[string]domain.StepChange `json:"steps,omitzero"`
 }
@@ -167,6 +186,9 @@ type FlowFilter struct {
 	Blueprint string            `json:"-" query:"blueprint"`
 	Trigger   string            `json:"-" query:"trigger"`
 	Caller    domain.ActorID    `json:"-" query:"caller"`
+	// Awaits takes what has not ended and waits for jobs, for a decision, or for others: for a
+	// time to come, or a ban to end.
+	Awaits domain.FlowAwaits `json:"-" query:"awaits"`
 	// Where is a Rhai expression over `flow`, such as flow.retried > 0.
 	Where string `json:"-" query:"where"`
 	Narrowing
@@ -208,6 +230,12 @@ type RetryFlowParams struct {
 	FlowParams
 	// Failed starts failed parts again too, not only those that ended in error.
 	Failed bool `json:"failed"`
+	// NoCache has no step take what is kept of earlier flows, from now on.
+	NoCache bool `json:"no_cache,omitzero"`
+	// Step is the only one to start again, Key the only element of its list: whether that
+	// failed or ended in error. "": all of the flow, or of the step.
+	Step string `json:"step,omitzero"`
+	Key  string `json:"key,omitzero"`
 }
 
 // StepParams name a step of a flow.
@@ -220,6 +248,55 @@ type StepParams struct {
 func (p *StepParams) AuditDetail() string {
 	return strings.TrimSpace("step " + p.Step + " " + p.Comment)
 }
+
+// DoneParams mark a step of a flow as done.
+type DoneParams struct {
+	StepParams
+	// Result is what it should have had as such.
+	Result map[string]string `json:"result,omitzero"`
+}
+
+// AuditDetail names the result too.
+func (p *DoneParams) AuditDetail() string { return detailWith(&p.StepParams, p.Result) }
+
+// RerunFlowParams are the parameters of flow.rerun.
+type RerunFlowParams struct {
+	FlowParams
+	// From is the first step to run anew, with all that follows from it and all that did
+	// not end well; what else ended well is taken over with its results. "": all of it is
+	// run anew.
+	From string `json:"from,omitzero"`
+	// Trigger names the new flow. "": that of the old one, with `-rerun-` and the time.
+	Trigger string `json:"trigger,omitzero"`
+	// NoCache has no step take what is kept of earlier flows.
+	NoCache bool `json:"no_cache,omitzero"`
+}
+
+// AuditDetail says from where.
+func (p *RerunFlowParams) AuditDetail() string {
+	if p.From == "" {
+		return "whole"
+	}
+	return "from " + p.From
+}
+
+func detailWith(p *StepParams, values map[string]string) string {
+	detail := p.AuditDetail()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		detail += " " + name + "=" + values[name]
+	}
+	return detail
+}
+
+// DecideParams decide a step of a flow.
+type DecideParams struct {
+	StepParams
+	// Answers are what the step asks of who decides, by name: results of the step.
+	Answers map[string]string `json:"answers,omitzero"`
+}
+
+// AuditDetail names the answers too.
+func (p *DecideParams) AuditDetail() string { return detailWith(&p.StepParams, p.Answers) }
 
 // UpdateFlowParams are the parameters of flow.update.
 type UpdateFlowParams struct {

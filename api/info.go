@@ -58,6 +58,14 @@ type Info struct {
 	Loss *Loss `json:"loss,omitzero"`
 	// Evictions are sentences about what the board's store has thrown away, or would.
 	Evictions []string `json:"evictions,omitzero"`
+	// NowMs is the node's clock when it answered, Unix milliseconds.
+	NowMs int64 `json:"now_ms,omitzero"`
+	// Sizes are what is kept, as far as the node knows it: not older than a minute.
+	Sizes []Size `json:"sizes,omitzero"`
+	// Certificates are those by which the node is known, as they lie on its disk.
+	Certificates []Certificate `json:"certificates,omitzero"`
+	// Settings are sentences about servers that are set in a way that costs something.
+	Settings []Setting `json:"settings,omitzero"`
 	// LateAlarm is what has come due longest ago on the board and is not done.
 	LateAlarm *LateAlarm `json:"late_alarm,omitzero"`
 }
@@ -67,6 +75,30 @@ type Loss struct {
 	Epoch int64  `json:"epoch"` // how often it may have
 	AtMs  int64  `json:"at_ms"`
 	Cause string `json:"cause"`
+}
+
+// Size is how much of something is kept.
+type Size struct {
+	Of    string `json:"of"` // board (on this machine's disk), archive, streams, artifacts
+	Bytes int64  `json:"bytes"`
+	Items int64  `json:"items,omitzero"` // records of the archive, messages of streams
+}
+
+// Certificate is one by which a node is known.
+type Certificate struct {
+	Of   string `json:"of"` // what uses it: "the doors", "the board", …
+	File string `json:"file"`
+	// FromMs and UntilMs are when it is good, Unix milliseconds.
+	FromMs  int64 `json:"from_ms,omitzero"`
+	UntilMs int64 `json:"until_ms,omitzero"`
+	// Error is why it cannot be read.
+	Error string `json:"error,omitzero"`
+}
+
+// Setting is one of a server that costs something, with what would be better.
+type Setting struct {
+	Of   string `json:"of"` // archive, streams
+	Text string `json:"text"`
 }
 
 // Link is a link to another site.

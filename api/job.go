@@ -43,6 +43,20 @@ var (
 		Name: "job.explain", Method: "GET", Path: "/v1/contexts/{context}/jobs/{caller}/{id}/explain", Right: domain.VerbRead,
 		Summary: "Say what a job waits for, who holds it, and what will wake it.",
 	}, JobParams{Context: 7, Caller: 12, ID: 2001})
+	JobSignal = op[*domain.Job](Operation{
+		Name: "job.signal", Method: "POST", Path: "/v1/contexts/{context}/jobs/{caller}/{id}/signal", Right: domain.VerbStart, ByHand: true,
+		Errors:  []error{domain.ErrLimit},
+		Summary: "Tell a job what its durable script waits for, or will wait for.",
+	}, SignalParams{JobParams: JobParams{Context: 7, Caller: 12, ID: 2001}, Name: "click", Payload: json.RawMessage(`{"by":"ann"}`)})
+	JobHistory = op[JobHistoryPage](Operation{
+		Name: "job.history", Method: "GET", Path: "/v1/contexts/{context}/jobs/{caller}/{id}/history", Right: domain.VerbRead, Much: true,
+		Summary: "Read what a job's durable script remembers: its steps, sleeps, waits.",
+	}, JobHistoryParams{JobParams: JobParams{Context: 7, Caller: 12, ID: 2001}, Limit: 100})
+	JobFork = op[*domain.Job](Operation{
+		Name: "job.fork", Method: "POST", Path: "/v1/contexts/{context}/jobs/{caller}/{id}/fork", Right: domain.VerbCreate, ByHand: true,
+		Errors:  []error{domain.ErrLimit},
+		Summary: "Submit a job's script again as a new job that remembers what this one did before a step.",
+	}, ForkParams{JobParams: JobParams{Context: 7, Caller: 12, ID: 2001}, From: "charge"})
 )
 
 // Redacted stands for the values of environment variables that the caller may
@@ -111,6 +125,54 @@ type LogParams struct {
 	// Limit is how many lines at most, up to 10,000. 0: 1,000. A stream has
 	// no limit.
 	Limit int `json:"-" query:"limit"`
+	LogWanted
+	// Attempt wants the lines of that attempt only, from 1 on.
+	Attempt int `json:"-" query:"attempt"`
+}
+
+// LogWanted says which lines of a log are wanted.
+type LogWanted struct {
+	// Tail is how many of the last lines that fit are wanted, up to 10,000; what comes
+	// later follows. It counts where the reading begins, and not where it goes on.
+	Tail int `json:"-" query:"tail"`
+	// SinceMs is the instant of the first line wanted, in Unix ms.
+	SinceMs int64 `json:"-" query:"since_ms"`
+}
+
+// SignalParams are the parameters of job.signal.
+type SignalParams struct {
+	JobParams
+	// Name is what the script waits for, 1 to 100 bytes.
+	Name string `json:"name"`
+	// Payload is what its wait gives: any JSON, up to 1 MiB. Default: null.
+	Payload json.RawMessage `json:"payload,omitzero"`
+}
+
+// JobHistoryParams are the parameters of job.history.
+type JobHistoryParams struct {
+	JobParams
+	// From is the number of the first event wanted, from 0 on.
+	From int `json:"-" query:"from"`
+	// Limit is how many at most, up to 1,000. 0: 100. A page of large ones ends early.
+	Limit int `json:"-" query:"limit"`
+}
+
+// ForkParams are the parameters of job.fork.
+type ForkParams struct {
+	JobParams
+	// From is the first step that the new job does itself: its name, or <name>#<n> for
+	// the nth of that name.
+	From string `json:"from"`
+}
+
+// JobHistoryPage is a part of a job's history.
+type JobHistoryPage struct {
+	From   int                   `json:"from"`
+	Total  int                   `json:"total"` // how many events it has
+	Events []domain.HistoryEvent `json:"events"`
+	// Signals are those that were sent and that the script has not waited for yet,
+	// without their payloads.
+	Signals []domain.Signal `json:"signals,omitzero"`
 }
 
 // JobInputs asks for jobs of one context to be submitted.
@@ -167,6 +229,7 @@ type JobPage struct {
 
 // LogPage is a part of a job's log.
 type LogPage struct {
+	// From is the number of the first of the lines.
 	From int          `json:"from"`
 	Logs []domain.Log `json:"logs"`
 }

@@ -24,6 +24,15 @@ var (
 		Name: "node.reload", Method: "POST", Path: "/admin/reload", Right: domain.VerbAdministrate, ByHand: true,
 		Summary: "Read this node's config again: effects, secrets, and which sagas it serves.",
 	}, AdminParams{})
+	NodeLogLevel = op[NodeLogging](Operation{
+		Name: "node.log_level", Method: "POST", Path: "/admin/log-level", Right: domain.VerbAdministrate, ByHand: true,
+		Summary: "Change from which level on this node writes lines to its log, until it ends.",
+	}, LogLevelParams{Level: "debug"})
+	NodeBackup = op[Bytes](Operation{
+		Name: "node.backup", Method: "POST", Path: "/admin/backup", Right: domain.VerbAdministrate, ByHand: true, Bytes: "application/vnd.ramet.backup",
+		Summary: "Answer with a backup of the board, and of the archive, the event streams and the keys in the data folder of this node. " +
+			"It is whole where its last block says so.",
+	}, AdminParams{})
 	NodeDiscard = op[ValueDiscarded](Operation{
 		Name: "node.discard", Method: "POST", Path: "/admin/discard", Right: domain.VerbAdministrate, ByHand: true,
 		Summary: "Remove a value from the board's store that cannot be read, by the name that node.info has of it.",
@@ -49,8 +58,20 @@ type NodeReloaded struct {
 	Restart []string            `json:"restart,omitzero"`
 }
 
-// AdminParams are the parameters of node.drain and node.reload: none.
+// AdminParams are the parameters of node.drain, node.reload and node.backup: none.
 type AdminParams struct{}
+
+// LogLevelParams say from which level on lines are written: debug, info, warn or error.
+type LogLevelParams struct {
+	Level string `json:"level"`
+}
+
+// NodeLogging answers node.log_level. Before is the level that was.
+type NodeLogging struct {
+	Name   string `json:"name"`
+	Level  string `json:"level"`
+	Before string `json:"before"`
+}
 
 // DiscardParams name a value that cannot be read, as node.info does.
 type DiscardParams struct {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -32,7 +33,8 @@ type Operation struct {
 	ByHand bool
 	// Holds names the operation that reads the one thing that this one changes, where it
 	// can hold that thing as it was read: If-Match with the ETag that reading gave. What
-	// names the thing has the same names in the parameters of both.
+	// names the thing, in the path or by a parameter with the tag thing:"true", has the
+	// same names in the parameters of both.
 	Holds string
 	// Large says that its body may be of [MaxLargeBody] bytes.
 	Large bool
@@ -41,6 +43,9 @@ type Operation struct {
 	// Waits says that it may take its time before there is something to answer.
 	Waits bool
 
+	// Bytes is the media type of an answer that is no JSON, but [Bytes] as they come. "": JSON.
+	Bytes string
+
 	// NewParams returns a pointer to fresh parameters, and Result is a zero result.
 	NewParams func() any
 	Result    any
@@ -48,6 +53,14 @@ type Operation struct {
 	Example any
 
 	fields func() []reflect.StructField // of the parameters
+}
+
+// Bytes is an answer that is written while it is made. One that cannot go on ends the
+// connection before its end.
+type Bytes struct {
+	Write func(to io.Writer) error `json:"-"`
+	// File is the answer instead of Write, where it lies somewhere as a whole.
+	File *File `json:"-"`
 }
 
 // Op is an operation with the types of its parameters and of its result.

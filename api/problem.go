@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -20,6 +21,8 @@ type Failure struct {
 	// none of those after which they try again by themselves: what was asked for
 	// may have been done.
 	RESP string
+	// Means says in a sentence what a caller learns by it.
+	Means string
 }
 
 // failures is the one table from kinds to what is shown. The first that fits
@@ -28,20 +31,35 @@ var failures = []struct {
 	kind error
 	Failure
 }{
-	{domain.ErrUnauthenticated, Failure{"unauthenticated", http.StatusUnauthorized, 3, "WRONGPASS"}},
-	{domain.ErrInvalid, Failure{"invalid", http.StatusBadRequest, 2, "ERR"}},
-	{domain.ErrNotFound, Failure{"not_found", http.StatusNotFound, 4, "ERR"}},
-	{domain.ErrConflict, Failure{"conflict", http.StatusConflict, 5, "CONFLICT"}},
-	{domain.ErrForbidden, Failure{"forbidden", http.StatusForbidden, 3, "NOPERM"}},
-	{domain.ErrUnavailable, Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE"}},
-	{domain.ErrLimit, Failure{"limit", http.StatusUnprocessableEntity, 6, "ERR"}},
-	{domain.ErrExhausted, Failure{"exhausted", http.StatusTooManyRequests, 6, "BUSY"}},
-	{context.DeadlineExceeded, Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE"}},
-	{context.Canceled, Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE"}},
+	{domain.ErrUnauthenticated, Failure{"unauthenticated", http.StatusUnauthorized, 3, "WRONGPASS",
+		"Nobody knows who calls: there is no token, or one that is not valid."}},
+	{domain.ErrInvalid, Failure{"invalid", http.StatusBadRequest, 2, "ERR", "The request is not right; detail says what would be."}},
+	{domain.ErrNotFound, Failure{"not_found", http.StatusNotFound, 4, "ERR", "What is named is not there, or not for the caller to know of."}},
+	{domain.ErrConflict, Failure{"conflict", http.StatusConflict, 5, "CONFLICT", "It does not go together with what is there."}},
+	{domain.ErrForbidden, Failure{"forbidden", http.StatusForbidden, 3, "NOPERM", "The caller may not do that."}},
+	{domain.ErrUnavailable, unavailable},
+	{domain.ErrLimit, Failure{"limit", http.StatusUnprocessableEntity, 6, "ERR", "A limit is reached, or would be passed."}},
+	{domain.ErrExhausted, Failure{"exhausted", http.StatusTooManyRequests, 6, "BUSY",
+		"There is no room now for what callers hold; come again after Retry-After."}},
+	{context.DeadlineExceeded, unavailable},
+	{context.Canceled, unavailable},
 }
 
+var unavailable = Failure{"unavailable", http.StatusServiceUnavailable, 7, "UNAVAILABLE",
+	"What the node stands on is away, or the node is stopping; what was asked for may have been done."}
+
 // internal is what is shown of everything else.
-var internal = Failure{"internal", http.StatusInternalServerError, 70, "ERR"}
+var internal = Failure{"internal", http.StatusInternalServerError, 70, "ERR", "A fault of the node; its log has it under the request's id."}
+
+// Failures are all that there are, each once: the last is what everything else is.
+func Failures() (all []Failure) {
+	for _, row := range failures {
+		if !slices.Contains(all, row.Failure) {
+			all = append(all, row.Failure)
+		}
+	}
+	return append(all, internal)
+}
 
 // FailureOf finds what to show of an error. listed is false for errors whose
 // text is not for callers.
@@ -52,6 +70,15 @@ func FailureOf(err error) (f Failure, listed bool) {
 		}
 	}
 	return internal, false
+}
+
+// FailureIn is what a problem document stands for: by its code word, and by its status where
+// a node that is newer gives a word that is not known here.
+func FailureIn(p Problem) Failure {
+	if KindOf(p.Code) == nil && p.Code != internal.Word {
+		return FailureAt(p.Status)
+	}
+	return FailureNamed(p.Code)
 }
 
 // FailureNamed is what a code word stands for; that of what is unlisted for words

@@ -4,11 +4,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 )
+
+// Every kind of error that package domain names has its row.
+func TestEachKindOfErrorIsListed(t *testing.T) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, "../domain/errors.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	source, err := os.ReadFile("problem.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile(`\{domain\.(Err\w+),`).FindAllStringSubmatch(string(source), -1) {
+		listed[name[1]] = true
+	}
+	found := 0
+	for name := range f.Scope.Objects {
+		if !strings.HasPrefix(name, "Err") {
+			continue
+		}
+		if found++; !listed[name] {
+			t.Errorf("domain.%s has no row in the table of failures", name)
+		}
+	}
+	if found < 8 || found != len(listed) {
+		t.Errorf("got %d kinds in domain/errors.go and %d rows", found, len(listed))
+	}
+}
+
+// What a door shows of a kind leads back to it: words and statuses are not used twice, and a
+// problem of a newer node, with a word that nobody knows here, is taken by its status.
+func TestEachFailureIsKnownAgain(t *testing.T) {
+	words, statuses := map[string]bool{}, map[int]bool{}
+	for _, f := range api.Failures() {
+		if words[f.Word] || statuses[f.Status] || f.Exit < 2 || f.Means == "" {
+			t.Errorf("%s: got %+v beside others", f.Word, f)
+		}
+		words[f.Word], statuses[f.Status] = true, true
+		for _, p := range []api.Problem{{Code: f.Word, Status: f.Status}, {Code: f.Word}, {Code: "newer", Status: f.Status}} {
+			if got := api.FailureIn(p); got != f {
+				t.Errorf("%+v: got %s, want %s", p, got.Word, f.Word)
+			}
+		}
+	}
+}
 
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {

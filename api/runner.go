@@ -20,6 +20,10 @@ type ListRunnersParams struct {
 	// that context; it needs the right to read there. Who is not the operator has
 	// to give one.
 	Context domain.TenantID `json:"-" query:"context"`
+	// Cursor is the next of the page before.
+	Cursor string `json:"-" query:"cursor"`
+	// Limit is about how many a page has, up to 10,000. 0: that.
+	Limit int `json:"-" query:"limit"`
 }
 
 // RunnerParams name a runner.
@@ -30,7 +34,9 @@ type RunnerParams struct {
 	Context domain.TenantID `json:"-" query:"context"`
 }
 
-// RunnerPage lists runners, of the nodes and of one context's own.
+// RunnerPage lists runners: of the nodes, and then one context's own, by their ids on each page.
 type RunnerPage struct {
 	Runners []domain.Runner `json:"runners"`
+	// Next is the cursor of the next page; "" is the end.
+	Next string `json:"next,omitzero"`
 }

@@ -34,7 +34,7 @@ var (
 		Summary: "Give the JSON Schema of a saga's file, for editors.",
 	}, SagaSchemaParams{})
 	SagaDelete = op[domain.SagaDeleted](Operation{
-		Name: "saga.delete", Method: "DELETE", Path: "/v1/contexts/{context}/sagas/{saga}", Right: domain.VerbDelete, ByHand: true,
+		Name: "saga.delete", Method: "DELETE", Path: "/v1/contexts/{context}/sagas/{saga}", Right: domain.VerbDelete, ByHand: true, Holds: "saga.show",
 		Summary: "Delete a saga with all its versions and instances; while some have not ended only by force.",
 	}, DeleteSagaParams{Context: 7, Name: "order"})
 	SagaInstances = op[InstancePage](Operation{

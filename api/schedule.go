@@ -23,7 +23,8 @@ var (
 	SchedulePreview = op[ScheduleTimes](Operation{
 		Name: "schedule.preview", Method: "POST", Path: "/v1/contexts/{context}/schedules/preview", Right: domain.VerbRead,
 		Summary: "Say when a schedule would come, without storing it.",
-	}, SchedulePreviewParams{Context: 7, N: 3, Schedule: Schedule{Schedule: domain.Schedule{Cron: "0 2 * * *", Zone: "Europe/Brussels"}}})
+	}, SchedulePreviewParams{Context: 7, N: 3,
+		Schedule: Schedule{Schedule: domain.Schedule{Name: "nightly", Blueprint: "nightly", Cron: "0 2 * * *", Zone: "Europe/Brussels"}}})
 	ScheduleDelete = op[Schedule](Operation{
 		Name: "schedule.delete", Method: "DELETE", Path: "/v1/contexts/{context}/schedules/{schedule}", Right: domain.VerbDelete, ByHand: true,
 		Holds:   "schedule.show",
@@ -42,6 +43,16 @@ var (
 	ScheduleTrigger = op[ScheduleTriggered](Operation{
 		Name: "schedule.trigger", Method: "POST", Path: "/v1/contexts/{context}/schedules/{schedule}/trigger", Right: domain.VerbStart, ByHand: true,
 		Summary: "Make a flow of a schedule now.",
+	}, ScheduleParams{Context: 7, Name: "nightly"})
+	ScheduleBackfill = op[ScheduleBackfilled](Operation{
+		Name: "schedule.backfill", Method: "POST", Path: "/v1/contexts/{context}/schedules/{schedule}/backfill", Right: domain.VerbStart, ByHand: true,
+		Errors:  []error{domain.ErrLimit},
+		Summary: "Begin to make the flows of a schedule's past times, a few at once; with dry_run, say which these are.",
+	}, ScheduleBackfillParams{ScheduleParams: ScheduleParams{Context: 7, Name: "nightly"}, From: 1_767_225_600_000, To: 1_769_904_000_000, Max: 2, DryRun: true})
+	ScheduleBackfillCancel = op[Schedule](Operation{
+		Name: "schedule.backfill_cancel", Method: "POST", Path: "/v1/contexts/{context}/schedules/{schedule}/backfill/cancel", Right: domain.VerbCancel,
+		ByHand: true, Holds: "schedule.show",
+		Summary: "End the backfill of a schedule; the flows that it made go on.",
 	}, ScheduleParams{Context: 7, Name: "nightly"})
 )
 
@@ -74,6 +85,33 @@ type ScheduleTriggered struct {
 	Flow string `json:"flow"` // flow:<id>
 	// Existing is true where there was a flow of that very second already.
 	Existing bool `json:"existing,omitzero"`
+}
+
+// ScheduleBackfilled is a backfill as it begins, or would.
+type ScheduleBackfilled struct {
+	domain.Backfill
+	// Times are, of a dry run, the first 1,000 times that it would be about.
+	Times []BackfillTime `json:"times,omitzero"`
+}
+
+// BackfillTime is a past time of a schedule.
+type BackfillTime struct {
+	At      time.Time `json:"at"` // in UTC
+	Trigger string    `json:"trigger"`
+	// Flow is the one that it has, flow:<id>; "" is that one would be made.
+	Flow string `json:"flow,omitzero"`
+}
+
+// ScheduleBackfillParams are the parameters of schedule.backfill.
+type ScheduleBackfillParams struct {
+	ScheduleParams
+	// From and To bound the times; To is no part of them, and not after now.
+	From domain.Instant `json:"from"`
+	To   domain.Instant `json:"to"`
+	// Max is how many of its flows are under way at once, up to 100. 0: 1.
+	Max int `json:"max,omitzero"`
+	// DryRun says which times there are, and makes nothing.
+	DryRun bool `json:"-" query:"dry_run"`
 }
 
 // ScheduleApplyParams are the parameters of schedule.apply.

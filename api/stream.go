@@ -26,6 +26,9 @@ type Event struct {
 func (o *Operation) EventData(name string) any {
 	switch name {
 	case EventLog:
+		if o.Name == FlowLogs.Name {
+			return FlowLog{}
+		}
 		return domain.Log{}
 	case EventHistory:
 		return HistoryPage{}

@@ -1,6 +1,10 @@
 package api
 
-import "github.com/ramet-run/ramet/domain"
+import (
+	"encoding/json"
+
+	"github.com/ramet-run/ramet/domain"
+)
 
 // The operations of workers.
 var (
@@ -25,6 +29,12 @@ var (
 		Errors:  []error{domain.ErrLimit},
 	}, FinishParams{WorkerParams: WorkerParams{Context: 7, Worker: "web-1"}, Jobs: []domain.AttemptEnd{{
 		HeldAttempt: domain.HeldAttempt{Caller: 12, ID: 2001, Attempt: 1}, Verdict: domain.VerdictSucceeded, Result: map[string]string{"sent": "1"}}}})
+	WorkerStep = op[domain.WorkerStepAnswer](Operation{
+		Name: "worker.step", Method: "POST", Path: "/v1/contexts/{context}/workers/{worker}/step", Right: domain.VerbExtend, Waits: true,
+		Summary: "Ask what a worker's job remembers: steps, sleeps, waits for signals.",
+		Errors:  []error{domain.ErrLimit},
+	}, WorkerStepParams{WorkerParams: WorkerParams{Context: 7, Worker: "web-1"}, WorkerStep: domain.WorkerStep{
+		HeldAttempt: domain.HeldAttempt{Caller: 12, ID: 2001, Attempt: 1}, Request: json.RawMessage(`{"do":"step","name":"charge"}`)}})
 	WorkerLog = op[struct{}](Operation{
 		Name: "worker.log", Method: "POST", Path: "/v1/contexts/{context}/workers/{worker}/log", Right: domain.VerbAppendLog,
 		Summary: "Add lines to the log of a worker's job.",
@@ -79,6 +89,12 @@ type Finished struct {
 type FinishedJob struct {
 	domain.AttemptEnded
 	Problem *Problem `json:"problem,omitzero"`
+}
+
+// WorkerStepParams are the parameters of worker.step.
+type WorkerStepParams struct {
+	WorkerParams
+	domain.WorkerStep
 }
 
 // WorkerLogParams are the parameters of worker.log.

@@ -50,6 +50,13 @@ type Archive interface {
 	// means that none is left.
 	Delete(ctx context.Context, before time.Time, limit int) (int, error)
 
+	// Cut removes up to limit records that ended before an instant, oldest first, with
+	// their own names only, and returns how many are gone: where there are too many.
+	Cut(ctx context.Context, before time.Time, limit int) (int, error)
+
+	// Size is about how much there is.
+	Size(ctx context.Context) (Size, error)
+
 	// Claim gives a name to a key unless another has it, durably, and returns
 	// who has it now. A key may claim its own name again.
 	Claim(ctx context.Context, name Name, key string, at time.Time) (holder string, err error)
@@ -75,6 +82,10 @@ type Archive interface {
 	// has. It looks at every record.
 	Highest(ctx context.Context) ([]Highest, error)
 
+	// Snapshot returns the archive as it is now, for somebody who reads all of it while
+	// it goes on.
+	Snapshot(ctx context.Context) (Snapshot, error)
+
 	// Durability says what an answered Put survives, as far as it is known now:
 	// [board.DurableMemory] while the store has never been reached.
 	Durability() board.Durability
@@ -87,6 +98,10 @@ type Archive interface {
 	// Close lets calls in progress end and refuses later ones.
 	Close() error
 }
+
+// Size is about how much an archive holds: room that removed records have left does not
+// count.
+type Size struct{ Records, Bytes int64 }
 
 // Highest is the highest id that the archive has of a kind: of a context's flows, or
 // of its jobs or messages with one caller.

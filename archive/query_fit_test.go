@@ -10,7 +10,8 @@ import (
 
 // TestWhatFitsMayFit: what is found by its words is not passed over for how it is stored.
 func TestWhatFitsMayFit(t *testing.T) {
-	texts := []string{"exit 0", `echo "<b>Größe & \n K\u0041</b>"`, "ÄÖÜ\x00ß\x1b[31mrot\xffweiß", "İstanbul Kelvin", "\u2028line", strings.Repeat("a", 100) + " b"}
+	texts := []string{"exit 0", `echo "<b>Größe & \n K\u0041</b>"`, "ÄÖÜ\x00ß\x1b[31mrot\xffweiß", "İstanbul Kelvin", "\u2028line",
+		strings.Repeat("a", 100) + " b"}
 	for i, text := range texts {
 		j := &domain.Job{ID: 1, CallerID: 1, Script: text, ScriptType: "shell", Status: domain.JobFinished, FinishedMs: 1000,
 			Result: map[string]string{"out": text}, EnvVars: map[string]string{"SECRET": "hunter2"}}

@@ -91,12 +91,30 @@ func (s *Bans) Lift(ctx context.Context, scope domain.BanScope) (domain.Ban, err
 		return b, err
 	}
 	if !there {
-		return b, domain.NotFoundf("nothing bans %s; see `ramet ban list`", scope.Words())
+		return b, none(scope)
 	}
 	var batch board.Batch
 	batch.Delete(layout.Ban(scope))
 	batch.SetAlarm(layout.BanAlarm(scope), time.Now())
 	return b, s.board.Commit(ctx, batch)
+}
+
+func none(scope domain.BanScope) error {
+	return domain.NotFoundf("nothing bans %s; see `ramet ban list`", scope.Words())
+}
+
+// Get returns the ban that holds on a scope now.
+//
+// Errors: [domain.ErrInvalid]; [domain.ErrNotFound] where there is none, or its time is over.
+func (s *Bans) Get(ctx context.Context, scope domain.BanScope) (domain.Ban, error) {
+	if err := scope.Validate(); err != nil {
+		return domain.Ban{}, err
+	}
+	b, there, err := s.get(ctx, scope)
+	if err == nil && (!there || !b.InForce(time.Now())) {
+		err = none(scope)
+	}
+	return b, err
 }
 
 // get reads one ban.

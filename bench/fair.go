@@ -116,7 +116,7 @@ func slotShares(r *rig) figures {
 	}
 	r.fill(0, 2)
 	backlog(1, long, 600)
-	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{rt}, Observer: r,
+	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{rt},
 		PerContext: map[domain.ScriptType]int{"sleep": 2}, Several: func() bool { return true }})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

@@ -25,6 +25,8 @@ type flowRig struct {
 }
 
 // FlowEnded implements flow.Observer.
+func (f *flowRig) FlowsMade(int) {}
+
 func (f *flowRig) FlowEnded(domain.FlowReason, time.Duration) {
 	if f.ended.Add(1) == f.want.Load() {
 		f.there <- struct{}{}
@@ -212,6 +214,29 @@ func flowShards(r *rig) figures {
 	step := domain.Step{Name: "s", Script: "x", ScriptType: "noop", Shard: &domain.Shard{Count: n, Window: 500}}
 	took, cpu := f.await(1, func() { f.submit(flow.Request{Plan: &domain.Blueprint{Name: "shards", Steps: []domain.Step{step}}}) })
 	return figures{"shards_per_s": perSecond(n, took), "cpu_us_per_shard": round(cpu * 1e6 / n)}
+}
+
+// flowEach measures a fan-out of 10,000 elements of a list beside one of as many shards, in turn:
+// the jobs of both leave the same, and what those of the list leave is read by a step after it.
+func flowEach(r *rig) figures {
+	f := startFlows(r)
+	defer f.stop()
+	const n, turns = 10_000, 3
+	list := domain.Step{Name: "list", Script: listing, ScriptType: "noop"}
+	shard := domain.Step{Name: "s", Script: leaving, ScriptType: "noop", Needs: []string{"list"}, Shard: &domain.Shard{Count: n, Window: 500}}
+	each := domain.Step{Name: "s", Script: leaving, ScriptType: "noop", Needs: []string{"list"}, Window: 500, Each: "parse_json(needs.list.result.list)"}
+	after := domain.Step{Name: "after", Script: "x", ScriptType: "noop", Needs: []string{"s"}}
+	var cost [2]float64
+	var took [2]time.Duration
+	for range turns {
+		for k, step := range []domain.Step{shard, each} {
+			p := &domain.Blueprint{Name: "fan", Steps: []domain.Step{list, step, after}}
+			t, cpu := f.await(1, func() { f.submit(flow.Request{Plan: p}) })
+			took[k], cost[k] = took[k]+t, cost[k]+cpu*1e6/n/turns
+		}
+	}
+	return figures{"elements_per_s": perSecond(n*turns, took[1]), "cpu_us_per_element": round(cost[1]), "cpu_us_per_shard": round(cost[0]),
+		"cost_ratio": round(cost[1] / cost[0]), "time_ratio": round(took[1].Seconds() / took[0].Seconds())}
 }
 
 // flowStream measures the sustained rate of an endless pack.

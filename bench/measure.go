@@ -219,7 +219,7 @@ func (r *rig) pythonPool(cfg pythonscript.Config, n int) (perS, cpuUs float64) {
 	for i := range list {
 		list[i] = &domain.Job{CallerID: 1, ScriptType: domain.ScriptPython, Script: pythonScript}
 	}
-	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{rt}, Observer: r})
+	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{rt}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	r.admit(1)

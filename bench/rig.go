@@ -34,6 +34,7 @@ import (
 type rig struct {
 	kind   string // of the board
 	board  board.Board
+	bare   board.Board // the same, below encryption
 	engine *work.Engine
 	dir    string
 	redis  *exec.Cmd
@@ -67,13 +68,15 @@ func openRig(kind, under string) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.bare = r.board
 	if r.board, err = encrypted(r.board, *encrypt); err != nil {
 		return nil, err
 	}
 	access := identity.NewAccess(identity.NewRegistry(r.board), nil)
-	r.engine = work.New(r.board, work.Config{DataDir: dir, Permit: func(ctx context.Context, t domain.TenantID, a domain.ActorID, object string) error {
+	permit := func(ctx context.Context, t domain.TenantID, a domain.ActorID, object string) error {
 		return access.Check(ctx, identity.Ask{Actor: a, Verb: domain.VerbCreate, Tenant: t, Object: object})
-	}})
+	}
+	r.engine = work.New(r.board, work.Config{DataDir: dir, Observer: r, Permit: permit})
 	return r, nil
 }
 
@@ -123,7 +126,7 @@ func (r *rig) openRedis(fsync string) (board.Board, error) {
 // run starts the runner and the routines, as a node does.
 func (r *rig) run() {
 	ctx, cancel := context.WithCancel(context.Background())
-	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{r.noop}, Observer: r,
+	runner := work.NewRunner(r.engine, work.RunnerConfig{ID: 1, Owner: "bench/1", Runtimes: []script.Runtime{r.noop},
 		Several: func() bool { return *contexts > 1 }})
 	var wg sync.WaitGroup
 	wg.Go(func() { check(runner.Run(ctx)) })
@@ -148,10 +151,14 @@ func (r *rig) close() {
 	check(os.RemoveAll(r.dir))
 }
 
-// JobsClaimed and AttemptEnded make the rig the runner's observer.
+// JobsClaimed, AttemptBegun, AttemptEnded and LeaseLost make the rig the engine's observer.
 func (r *rig) JobsClaimed(domain.ScriptType, int) {}
 
-func (r *rig) AttemptEnded(_ domain.ScriptType, status domain.JobStatus, _ domain.Reason, _ time.Duration) {
+func (r *rig) AttemptBegun(domain.TenantID, domain.ScriptType, bool, time.Duration) {}
+
+func (r *rig) LeaseLost(domain.ScriptType) {}
+
+func (r *rig) AttemptEnded(_ domain.TenantID, _ domain.ScriptType, status domain.JobStatus, _ domain.Reason, _ time.Duration) {
 	if status == domain.JobFinished && r.ended.Add(1) == r.want.Load() {
 		select {
 		case r.there <- struct{}{}:
@@ -255,6 +262,15 @@ type noop struct {
 
 var noopResult = map[string]string{"exit_code": "0"}
 
+// leaving is a script that leaves a result of a hundred bytes, listing one that leaves a list of
+// 10,000 elements.
+const leaving, listing = "leaves something", "leaves a list"
+
+var (
+	leftResult = map[string]string{"exit_code": "0", "left": strings.Repeat("x", 100)}
+	listResult = map[string]string{"exit_code": "0", "list": "[" + strings.Repeat("12345,", 9_999) + "12345]"}
+)
+
 func (*noop) Type() domain.ScriptType     { return "noop" }
 func (*noop) Check(context.Context) error { return nil }
 func (*noop) Close() error                { return nil }
@@ -262,9 +278,15 @@ func (*noop) Info() script.Info {
 	return script.Info{Summary: "does nothing", Slots: script.InProcessSlots, InProcess: true}
 }
 
-func (n *noop) Run(context.Context, script.Task, script.Host) (script.Outcome, error) {
+func (n *noop) Run(_ context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
 	if c := n.started.Load(); c != nil {
 		*c <- time.Now()
+	}
+	switch t.Script {
+	case leaving:
+		return script.Outcome{Verdict: script.Succeeded, Result: leftResult}, nil
+	case listing:
+		return script.Outcome{Verdict: script.Succeeded, Result: listResult}, nil
 	}
 	return script.Outcome{Verdict: script.Succeeded, Result: noopResult}, nil
 }

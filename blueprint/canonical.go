@@ -34,24 +34,59 @@ func YAML(b *domain.Blueprint) []byte {
 // are: people read scripts in it.
 func encode(b *domain.Blueprint) []byte {
 	slim := *b
-	slim.Params, slim.Env, slim.Output = unlessEmpty(b.Params), unlessEmpty(b.Env), unlessEmpty(b.Output)
+	slim.Params, slim.Env, slim.Secrets, slim.Output = unlessEmpty(b.Params), unlessEmpty(b.Env), unlessEmpty(b.Secrets), unlessEmpty(b.Output)
+	if len(b.Inputs) == 0 {
+		slim.Inputs = nil
+	}
 	slim.Steps = make([]domain.Step, len(b.Steps))
 	for i, s := range b.Steps {
-		s.Params, s.Env, s.Affinity = unlessEmpty(s.Params), unlessEmpty(s.Env), unlessEmpty(s.Affinity)
+		s.Params, s.Env, s.Secrets, s.Affinity = unlessEmpty(s.Params), unlessEmpty(s.Env), unlessEmpty(s.Secrets), unlessEmpty(s.Affinity)
 		if len(s.Needs) == 0 {
 			s.Needs = nil
+		}
+		if len(s.Artifacts) == 0 {
+			s.Artifacts = nil
 		}
 		if s.Retry.Equal(&domain.Retry{}) {
 			s.Retry = nil
 		}
-		if s.Effect != nil {
-			call := *s.Effect
+		s.Effect = encodeCall(s.Effect)
+		if s.Approval != nil {
+			s.Approval = encodeApproval(s.Approval)
+		}
+		if s.Flow != nil {
+			call := *s.Flow
 			call.Params = unlessEmpty(call.Params)
-			s.Effect = &call
+			s.Flow = &call
 		}
 		slim.Steps[i] = s
 	}
 	return document.Encode(&slim)
+}
+
+func encodeCall(c *domain.EffectCall) *domain.EffectCall {
+	if c == nil {
+		return nil
+	}
+	call := *c
+	call.Params = unlessEmpty(call.Params)
+	return &call
+}
+
+func encodeApproval(a *domain.Approval) *domain.Approval {
+	slim := *a
+	slim.Notice = encodeCall(a.Notice)
+	if len(a.Approvers) == 0 {
+		slim.Approvers = nil
+	}
+	slim.Answers = nil
+	for _, f := range a.Answers {
+		if len(f.Enum) == 0 {
+			f.Enum = nil
+		}
+		slim.Answers = append(slim.Answers, f)
+	}
+	return &slim
 }
 
 func unlessEmpty(m map[string]string) map[string]string {

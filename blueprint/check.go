@@ -28,7 +28,7 @@ func Validate(b *domain.Blueprint) error {
 // check finds all that is wrong. A fault's line and column are those within an
 // expression, 0 where it is not about one.
 func check(b *domain.Blueprint, most int) []domain.Fault {
-	faults := append(b.Check(), expressionFaults(b)...)
+	faults := slices.Concat(b.Check(), expressionFaults(b), hookFaults(b), templateFaults(b))
 	if n := len(b.Steps); most <= domain.MaxBlueprintBytes && n > domain.MaxSteps {
 		faults = append(faults, domain.Fault{Path: "steps", Text: fmt.Sprintf(
 			"%d steps, the limit of a stored blueprint is %d; a flow of up to %d can be submitted with its blueprint", n, domain.MaxSteps, domain.MaxFlowSteps)})
@@ -48,11 +48,67 @@ func CompileWhen(text string) (*condition.Condition, error) {
 	return condition.Compile(text, "params", "needs")
 }
 
+// CompileEach reads the `each` of a step, whose value is a list, which is over the same
+// names.
+//
+// Errors: as [condition.Compile].
+func CompileEach(text string) (*condition.Condition, error) {
+	return condition.CompileList(text, "params", "needs")
+}
+
+// CompileKey reads the `key` of a step: the name of an element of its list, `item`.
+//
+// Errors: as [condition.Compile].
+func CompileKey(text string) (*condition.Condition, error) { return condition.Compile(text, "item") }
+
+// CompileKeys reads the same to name all elements of a list, `items`, at once.
+//
+// Errors: as [condition.Compile].
+func CompileKeys(text string) (*condition.Condition, error) {
+	return condition.CompileList("items.map(|item| "+text+"\n)", "items")
+}
+
+// CompileUntil reads the `until` of a step that is repeated, which is over the same names as its
+// `when`, and `result`: what the newest round left.
+//
+// Errors: as [condition.Compile].
+func CompileUntil(text string) (*condition.Condition, error) {
+	return condition.Compile(text, "params", "needs", "result")
+}
+
 // CompilePayload reads the payload of an effect's step, which is over the same
 // names.
 //
 // Errors: as [condition.Compile].
 func CompilePayload(text string) (*condition.Condition, error) { return CompileWhen(text) }
+
+// CompileHook reads the payload of a hook's effect; the values of its names, in order, are
+// the flow's `params` and what has come of it, `hook`.
+//
+// Errors: as [condition.Compile].
+func CompileHook(text string) (*condition.Condition, error) {
+	return condition.Compile(text, "params", "hook")
+}
+
+// hookFaults compiles the payloads of hooks.
+func hookFaults(b *domain.Blueprint) (faults []domain.Fault) {
+	for _, on := range domain.HookOns {
+		h := b.On.Of(on)
+		if h == nil || h.Effect == nil || h.Effect.Payload == "" || len(h.Effect.Payload) > domain.MaxWhenBytes {
+			continue
+		}
+		path := "on." + string(on) + ".effect.payload"
+		c, err := CompileHook(strings.TrimRight(h.Effect.Payload, " \t\r\n"))
+		if err != nil {
+			faults = append(faults, expressionFault(path, err))
+			continue
+		}
+		for _, f := range c.Faults(false) {
+			faults = append(faults, domain.Fault{Path: path, Text: f.Text, Line: int(f.Pos.Line), Column: int(f.Pos.Col)})
+		}
+	}
+	return faults
+}
 
 // expressionFaults compiles the steps' conditions and payloads.
 func expressionFaults(b *domain.Blueprint) (faults []domain.Fault) {
@@ -63,8 +119,20 @@ func expressionFaults(b *domain.Blueprint) (faults []domain.Fault) {
 	for i := range b.Steps {
 		s := &b.Steps[i]
 		faults = e.add(faults, i, "when", s.When)
+		faults = e.add(faults, i, "each", s.Each)
+		if s.Repeat != nil {
+			faults = e.add(faults, i, "repeat.until", s.Repeat.Until)
+		}
+		for _, axis := range s.Matrix.Lists() {
+			text, _ := s.Matrix.Axis(axis)
+			faults = e.add(faults, i, "matrix."+axis, text)
+		}
+		faults = e.add(faults, i, "key", s.Key)
 		if s.Effect != nil {
 			faults = e.add(faults, i, "effect.payload", s.Effect.Payload)
+		}
+		if s.Approval != nil && s.Approval.Notice != nil {
+			faults = e.add(faults, i, "approval.notice.payload", s.Approval.Notice.Payload)
 		}
 		if len(faults) >= document.MaxFaults {
 			return faults[:document.MaxFaults]
@@ -87,28 +155,41 @@ func (e *expressions) add(faults []domain.Fault, i int, field, text string) []do
 		return faults
 	}
 	path := stepPath(i, field)
-	c, err := CompileWhen(text)
+	compile := CompileWhen
+	switch field {
+	case "key":
+		compile = CompileKey
+	case "repeat.until":
+		compile = CompileUntil
+	}
+	c, err := compile(text)
 	if err == nil {
-		for _, f := range append(c.Faults(field == "when"), e.needs(i, c)...) {
+		for _, f := range append(c.Faults(field == "when" || field == "repeat.until"), e.needs(i, c, strings.HasSuffix(field, ".payload"))...) {
 			faults = append(faults, domain.Fault{Path: path, Text: f.Text, Line: int(f.Pos.Line), Column: int(f.Pos.Col)})
 		}
 		return faults
 	}
+	return append(faults, expressionFault(path, err))
+}
+
+// expressionFault says that a text is no expression.
+func expressionFault(path string, err error) domain.Fault {
 	f := domain.Fault{Path: path, Text: err.Error()}
 	if e := (*rhai.Error)(nil); errors.As(err, &e) {
 		in := e.Innermost()
 		f.Text = "it is no Rhai expression: " + in.Text()
 		f.Line, f.Column = int(in.Position().Line), int(in.Position().Col)
 	}
-	return append(faults, f)
+	return f
 }
 
 // ofNeed are the fields of a step in needs.
-var ofNeed = []string{"state", "result"}
+var ofNeed = []string{"state", "result", "results"}
 
-// needs are the names in needs that the step does not find there: those of steps that
-// it does not need, and that are of no phase before its own.
-func (e *expressions) needs(i int, c *condition.Condition) (faults []condition.Fault) {
+// needs are the names in needs that the step does not find there: those of steps that need
+// not have ended before it. What a job evaluates, direct, has what the job is told: the steps
+// that its own needs, and those of smaller phases.
+func (e *expressions) needs(i int, c *condition.Condition, direct bool) (faults []condition.Fault) {
 	s := &e.b.Steps[i]
 	c.Fields("needs", func(fields []string, pos rhai.Pos) {
 		name, text := fields[0], ""
@@ -116,7 +197,7 @@ func (e *expressions) needs(i int, c *condition.Condition) (faults []condition.F
 		switch {
 		case !known:
 			text = fmt.Sprintf("needs.%s: there is no step %q%s", name, name, meant(name, s.Needs))
-		case !slices.Contains(s.Needs, name) && e.b.Steps[k].Phase >= s.Phase:
+		case !slices.Contains(s.Needs, name) && e.b.Steps[k].Phase >= s.Phase && (direct || !e.b.Follows(i, k, e.steps)):
 			text = fmt.Sprintf("needs.%s: the step does not need %q, and finds nothing of it; add it to its needs", name, name)
 		case len(fields) > 1 && !slices.Contains(ofNeed, fields[1]):
 			text = fmt.Sprintf("needs.%s.%s: of a step there are state and result%s", name, fields[1], meant(fields[1], ofNeed))

@@ -8,5 +8,5 @@ import (
 // Diff says what makes b of a, in the order of their fields' names. Steps are
 // the same when their names are. Versions are not compared.
 func Diff(a, b *domain.Blueprint) []domain.DocumentChange {
-	return document.Diff(Canonical(a), Canonical(b), map[string]string{"steps": "name"})
+	return document.Diff(Canonical(a), Canonical(b), map[string]string{"steps": "name", "inputs": "name"})
 }

@@ -21,6 +21,18 @@ func ParsePlanFile(path string) (*domain.Blueprint, error) {
 	return parseFile(path, domain.MaxPlanBytes)
 }
 
+// ParseHooksFile reads the file of a context's hooks: what stands under `on` of a blueprint.
+//
+// Errors: as of [ParseFile].
+func ParseHooksFile(path string) (*domain.Hooks, error) {
+	f, err := document.Open(path, "hooks", int64(domain.MaxHooksBytes))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parseHooks(path, f.Text, f.Script)
+}
+
 func parseFile(path string, most int) (*domain.Blueprint, error) {
 	f, err := document.Open(path, "blueprint", int64(most))
 	if err != nil {

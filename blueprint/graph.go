@@ -1,8 +1,10 @@
 package blueprint
 
 import (
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -14,7 +16,7 @@ func NewGraph(b *domain.Blueprint) *domain.Graph {
 	for i := range b.Steps {
 		s := &b.Steps[i]
 		index[s.Name] = i
-		g.Nodes[i] = domain.GraphNode{Name: s.Name, Kind: s.KindOr(), Phase: s.Phase}
+		g.Nodes[i] = domain.GraphNode{Name: s.Name, Kind: s.KindOr(), Phase: s.Phase, Note: noteOf(s)}
 	}
 	for i := range b.Steps {
 		for _, need := range b.Steps[i].Needs {
@@ -24,6 +26,51 @@ func NewGraph(b *domain.Blueprint) *domain.Graph {
 		}
 	}
 	return g
+}
+
+// noteOf says what a step is split by, or calls; "" of one that is neither.
+func noteOf(s *domain.Step) string {
+	note := ""
+	switch {
+	case s.Each != "":
+		note = "of " + strings.Join(strings.Fields(s.Each), " ")
+	case s.Matrix != nil:
+		note = matrixNote(s.Matrix)
+	case s.Shard != nil:
+		note = fmt.Sprintf("%d jobs", s.Shard.Count-s.Shard.Start)
+	case s.Pack != nil && s.Pack.Endless:
+		note = fmt.Sprintf("%d at a time, without an end", s.Pack.Size)
+	case s.Pack != nil:
+		note = fmt.Sprintf("%d at a time", s.Pack.Size)
+	}
+	switch {
+	case s.Flow != nil && note != "":
+		return s.Flow.Blueprint + " for each " + note
+	case s.Flow != nil:
+		return s.Flow.Blueprint
+	case s.Effect != nil:
+		return s.Effect.Target
+	}
+	return note
+}
+
+// matrixNote names the axes, and says how many combinations there are where that is written.
+func matrixNote(m domain.Matrix) string {
+	count := 1
+	for _, name := range m.Axes() {
+		expression, values := m.Axis(name)
+		if count *= len(values); expression != "" || count > domain.MaxEach {
+			count = 0
+		}
+	}
+	note := "of " + strings.Join(m.Axes(), " × ")
+	if len(m.Axes()) == 0 {
+		note = "of what it includes"
+	}
+	if count > 0 && m[domain.MatrixInclude] == nil && m[domain.MatrixExclude] == nil {
+		note += fmt.Sprintf(", %d jobs", count)
+	}
+	return note
 }
 
 // tone is what a state looks like.

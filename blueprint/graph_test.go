@@ -27,7 +27,7 @@ func diamond() *domain.Graph {
 		{Name: "c", Needs: []string{"a"}, Kind: domain.StepApproval}, {Name: "a"}, {Name: "z", Phase: 5},
 	}})
 	g.Nodes[3].State, g.Nodes[3].Note = "succeeded", "2s"
-	g.Nodes[1].State = "running"
+	g.Nodes[1].State, g.Nodes[1].Note = "running", "" // of a flow, what it is split by gives way to how far it is
 	return g
 }
 
@@ -81,6 +81,34 @@ func TestAGraphInTheLanguagesOfOthers(t *testing.T) {
 	}
 	if err := blueprint.Draw(diamond(), io.Discard, "png"); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("another format: got %v", err)
+	}
+}
+
+// A drawing of a blueprint says what a step is split by, and what it calls; a long name is whole.
+func TestADrawingSaysWhatAStepIsSplitBy(t *testing.T) {
+	long := strings.Repeat("n", 64)
+	end := int64(99)
+	b := &domain.Blueprint{Name: "kinds", Steps: []domain.Step{
+		{Name: long}, {Name: "s", Shard: &domain.Shard{Count: 8, Start: 2}}, {Name: "p", Pack: &domain.Pack{Size: 100, End: &end}},
+		{Name: "e", Pack: &domain.Pack{Size: 10, Endless: true}}, {Name: "each", Each: "needs.a.result\n  .list"},
+		{Name: "m", Matrix: domain.Matrix{"os": []byte(`["linux","mac"]`), "go": []byte(`["1","2","3"]`)}},
+		{Name: "i", Matrix: domain.Matrix{"include": []byte(`[{"os":"mac"}]`)}},
+		{Name: "w", Matrix: domain.Matrix{"arch": []byte(`["a"]`), "os": []byte(`["l","m"]`), "exclude": []byte(`[{"os":"m"}]`)}},
+		{Name: "c", Matrix: domain.Matrix{"os": []byte(`"params.list"`)}}, {Name: "f", Flow: &domain.FlowCall{Blueprint: "town"}},
+		{Name: "fs", Each: "params.l", Flow: &domain.FlowCall{Blueprint: "town"}}, {Name: "x", Effect: &domain.EffectCall{Target: "mail"}},
+	}}
+	for _, format := range []string{"mermaid", "dot", "svg"} {
+		text := draw(t, blueprint.NewGraph(b), format)
+		for _, want := range []string{long, "shard, 6 jobs", "pack, 100 at a time", "pack, 10 at a time, without an end", "each, of needs.a.result .list",
+			"each, of go × os, 6 jobs", "each, of os",
+			"each, of what it includes", "each, of arch × os", "flow, town", "flow, town for each of params.l", "effect, mail"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s has no %q:\n%s", format, want, text)
+			}
+		}
+		if strings.Contains(text, "arch × os, 2 jobs") {
+			t.Errorf("%s counts what is excluded", format)
+		}
 	}
 }
 

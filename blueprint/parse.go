@@ -36,6 +36,24 @@ func parse(name string, text []byte, readScript func(file string) (string, error
 	return b, nil
 }
 
+// parseHooks reads the hooks of a context.
+func parseHooks(name string, text []byte, readScript func(file string) (string, error)) (*domain.Hooks, error) {
+	r, values := document.Read(text, someHooks, document.Options{What: "hooks, as `failed:` and `late:`", MaxBytes: domain.MaxHooksBytes, ReadFile: readScript,
+		Owner: owner})
+	hooks := new(domain.Hooks)
+	out, err := json.Marshal(values)
+	if err == nil {
+		err = json.Unmarshal(out, hooks)
+	}
+	if err != nil {
+		panic("BUG: what was read does not fit: " + err.Error())
+	}
+	if faults := r.Faults(); len(faults) > 0 {
+		return nil, document.NewError(name, faults)
+	}
+	return hooks, hooks.Validate()
+}
+
 // owner is the step that a path is about, or "".
 func owner(path string) string {
 	if i := strings.IndexByte(path, ']'); i > 0 && strings.HasPrefix(path, "steps[") {
@@ -74,7 +92,7 @@ func blueprint(r *document.Reader, values map[string]any, most int) *domain.Blue
 }
 
 // inline puts the script's file into a step.
-func inline(r *document.Reader, at document.Place, step map[string]any) {
+func inline(r *document.Reader, at document.Position, step map[string]any) {
 	file, ok := step["file"].(string)
 	if !ok {
 		return

@@ -151,7 +151,8 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			[]string{`f:4:44: steps[1].depends: unknown field "depends"; did you mean "needs"?`}},
 		{"dependends", steps("- {name: a, " + ok + ", dependends: [a]}"), []string{`f:3:44: steps[0].dependends: unknown field "dependends"; did you mean "needs"?`}},
 		{"a field that is nothing like another", "zzz: 1\n" + steps("- {name: a, "+ok+"}"), []string{
-			`f:1:1: zzz: unknown field "zzz"; known are name, version, summary, priority, params, env, unique_alive, max_parallel, on_error, after, ` +
+			`f:1:1: zzz: unknown field "zzz"; known are name, version, summary, priority, params, inputs, env, secrets, unique_alive, ` +
+				`max_parallel, on_error, on, concurrency, rate, after, ` +
 				`duration, retention, steps, output`}},
 		{"a field that stands twice", steps("- name: a\n  script: x\n  script_type: shell\n  script: y\n"),
 			[]string{"f:6:3: steps[0].script: it stands twice, at line 4 too"}},
@@ -163,7 +164,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			`f:2:11: priority: got the text "high", want a whole number from 0 to 9`,
 			`f:3:15: unique_alive: got the text "yes", want true or false`,
 			`f:4:8: after: got the text "tomorrow", want an instant, as 2026-01-31T02:00:00Z, or Unix milliseconds`,
-			`f:5:11: duration: got the text "1.5s", want a span of time, as 90, 90s or 1h30m`,
+			`f:5:11: duration: got the text "1.5s", want a span of time, as 90, 90s, 1h30m or 2d`,
 			"f:6:8: steps: got the text \"none\", want a list, of which each item has fields such as `name:`"}},
 		{"wrong types in steps", steps("- {name: a, " + ok + ", retries: 1.5, needs: {b: 1}, params: [1], shard: 8}\n- just a text\n-\n"), []string{
 			"f:3:53: steps[0].retries: got the number 1.5, want a whole number from 0 to 255",
@@ -197,11 +198,31 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			`f:3:3: steps[0].script_type: script type "": want a lower-case name such as python, shell or v`}},
 		{"an approval with a script", steps("- {name: a, kind: approval, script: x}"), []string{"f:3:37: steps[0].script: a step of kind approval has no script"}},
 		{"an approval that is to be over in time", steps("- {name: a, kind: approval, timeout: 5m, retries: 1, retry: {on: errored}}"), []string{
-			"f:3:38: steps[0].timeout: an approval waits until somebody decides: leave it out, and end one that takes too long by `ramet flow reject`",
+			"f:3:38: steps[0].timeout: an approval waits until somebody decides: leave it out, and give approval.deadline to one that must not take too long",
 			"f:3:51: steps[0].retries: an approval is asked for once: leave it out; after a rejection `ramet flow retry --failed` asks anew",
 			"f:3:61: steps[0].retry: an approval is asked for once: leave it out; after a rejection `ramet flow retry --failed` asks anew"}},
 		{"a kind that there is not", steps("- {name: a, " + ok + ", kind: parallel}"),
-			[]string{`f:3:50: steps[0].kind: "parallel": want single, shard, pack, approval or effect`}},
+			[]string{`f:3:50: steps[0].kind: "parallel": want single, shard, pack, each, approval, effect or flow`}},
+		{"an axis that is no list", steps("- {name: a, " + ok + ", matrix: {os: [a], go: 3}}"), []string{
+			"f:3:66: steps[0].matrix.go: want a list, or a Rhai expression over params and needs whose value is one"}},
+		{"a list that is no expression", steps("- {name: a, " + ok + ", each: [1, 2]}\n- {name: b, " + ok + ", each: ''}"), []string{
+			`f:3:50: steps[0].each: got a list, want a text, a number, true or false; it is a Rhai expression: a list that is written out goes ` +
+				`into quotes, as '[1, 2]' or '["a", "b"]'; one in a param is parse_json(params.NAME)`,
+			`f:4:50: steps[1].each: it is empty: it is a Rhai expression: a list that is written out goes into quotes, as '[1, 2]' or '["a", ` +
+				`"b"]'; one in a param is parse_json(params.NAME)`}},
+		{"rules of a matrix", steps("- {name: a, " + ok + ", matrix: {os: [a], exclude: [{oss: a}, {}], include: [1]}}"), []string{
+			`f:3:72: steps[0].matrix.exclude[0]: the matrix has no list "oss"; did you mean "os"?`,
+			`f:3:82: steps[0].matrix.exclude[1]: it is empty`, `f:3:97: steps[0].matrix.include[0]: want an object, as {os: linux}`}},
+		{"repeated for nothing", steps("- {name: a, " + ok + ", repeat: {until: 'result.x == needs.b.state', max: 0, evry: 3}}\n- {name: c, " + ok +
+			", shard: {count: 2}, repeat: {until: 'true', max: 1}}\n- {name: d, kind: approval, repeat: {until: 'true', max: 1}}"), []string{
+			`f:3:79: steps[0].repeat.until: needs.b: there is no step "b"`, `f:3:94: steps[0].repeat.max: 0: want 1 to 10000, how many rounds there may be`,
+			`f:3:97: steps[0].repeat.evry: unknown field "evry"; did you mean "every"?`,
+			`f:4:71: steps[1].repeat: a step of many jobs is not repeated; make it a blueprint of its own, and repeat a step of kind flow that runs it`,
+			`f:5:37: steps[2].repeat: a step of kind approval is not repeated: it asks once, and has a deadline`}},
+		{"a matrix that is a list", steps("- {name: a, " + ok + ", matrix: [a]}"), []string{
+			"f:3:52: steps[0].matrix: got a list, want names with values"}},
+		{"names that need what is not there", steps("- {name: a, " + ok + ", matrix: {os: 'needs.b.x'}, key: 'params.x'}"), []string{
+			`f:3:64: steps[0].matrix.os: needs.b: there is no step "b"`, "f:3:77: steps[0].key: it is no Rhai expression: Syntax error: Undefined variable: params"}},
 		{"an effect without a target", steps("- {name: a, effect: {kind: http}}"), []string{
 			"f:3:21: steps[0].effect: a step of kind effect needs effect.target, the name of an effect"}},
 		{"a payload that is no expression", steps("- {name: a, effect: {target: pay, payload: 'params.x +'}}"), []string{
@@ -224,21 +245,38 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		{"a condition that is a statement", steps("- {name: a, " + ok + ", when: \"let x = 1\"}"), []string{
 			"f:3:51: steps[0].when: it is no Rhai expression: Syntax error: Unexpected 'let'"}},
 		{"a condition over steps, fields and functions that there are not", steps("- {name: load, " + ok + "}\n- name: b\n  script: x\n  script_type: shell\n" +
-			"  needs: load\n  when: needs.laod.state == \"x\" && nosuch(1) || needs.load.stat.strats_with(params.p) || needs.c.state\n- {name: c, " + ok + "}"), []string{
-			`f:8:15: steps[1].when: needs.laod: there is no step "laod"; did you mean "load"?`,
-			`f:8:36: steps[1].when: there is no function "nosuch"`,
-			`f:8:55: steps[1].when: needs.load.stat: of a step there are state and result; did you mean "state"?`,
-			`f:8:65: steps[1].when: there is no function "strats_with"; did you mean "starts_with"?`,
-			`f:8:96: steps[1].when: needs.c: the step does not need "c", and finds nothing of it; add it to its needs`}},
-		{"a condition over what is there", steps("- {name: load, " + ok + ", retrys: 1}\n- {name: b, phase: 1, " + ok + ", when: 'needs.load.result.n.parse_int() > 3 && needs.len() > 0'}"),
+			"  needs: load\n  when: needs.laod.state == \"x\" && nosuch(1) || needs.load.stat.strats_with(params.p) || needs.c.state\n- {name: c, " + ok + "}"),
+			[]string{
+				`f:8:15: steps[1].when: needs.laod: there is no step "laod"; did you mean "load"?`,
+				`f:8:36: steps[1].when: there is no function "nosuch"`,
+				`f:8:55: steps[1].when: needs.load.stat: of a step there are state and result; did you mean "state"?`,
+				`f:8:65: steps[1].when: there is no function "strats_with"; did you mean "starts_with"?`,
+				`f:8:96: steps[1].when: needs.c: the step does not need "c", and finds nothing of it; add it to its needs`}},
+		{"a condition over what is there", steps("- {name: load, " + ok + ", retrys: 1}\n- {name: b, phase: 1, " + ok +
+			", when: 'needs.load.result.n.parse_int() > 3 && needs.len() > 0'}"),
 			[]string{`f:3:47: steps[0].retrys: unknown field "retrys"; did you mean "retry"?`}},
 		{"a condition that is a text", steps("- {name: a, " + ok + ", when: '\"text\"'}"), []string{
 			"f:3:51: steps[0].when: it is a text, want what is true or false"}},
-		{"all that is wrong is told at once", steps("- {name: a, " + ok + ", retrys: 1, phase: -1, retry: {on: never}, needs: b}\n- {name: b, " + ok + ", needs: [a, q]}"), []string{
+		{"all that is wrong is told at once", steps("- {name: a, " + ok + ", retrys: 1, phase: -1, retry: {on: never}, needs: b}\n- {name: b, " + ok +
+			", needs: [a, q]}"), []string{
 			`f:3:44: steps[0].retrys: unknown field "retrys"; did you mean "retry"?`, "f:3:62: steps[0].phase: -1: want 0 to 1000",
 			`f:3:78: steps[0].retry.on[0]: "never": want errored or failed`,
 			`f:3:93: steps[0].needs[0]: "b" is of phase 0, which comes after this step's phase -1`,
 			"f:3:93: steps[0].needs: steps need each other in a circle: a -> b -> a", `f:4:55: steps[1].needs[1]: there is no step "q"`}},
+		{"inputs", "name: n\nparams: {n: many}\ninputs:\n- {name: n, type: integer}\n- {name: t, type: txt}\n- {name: n}\n- {name: a b}\n" +
+			"- {name: r, required: true, default: 1}\n" +
+			"- {name: p, pattern: '('}\n- {name: f, type: flag, min: 1}\n- {name: m, min: x}\n- {name: e, type: integer, enum: [one]}\n" +
+			"- {name: d, type: span, default: soon}\n" +
+			"- {name: q, type: number, pattern: x}\n- {name: l, type: list, enum: [a]}\nsteps:\n- {name: a, " + ok + "}\n", []string{
+			`f:2:13: params.n: "many", want a whole number`,
+			`f:5:19: inputs[1].type: "txt": want text, number, integer, flag, list, instant or span; did you mean "text"?`,
+			`f:6:10: inputs[2].name: "n" is the name of inputs[0] too: each needs its own`,
+			`f:7:10: inputs[3].name: input "a b": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
+			"f:8:38: inputs[4].default: what is required has none: leave out one of the two",
+			"f:9:22: inputs[5].pattern: \"(\" is no regular expression: error parsing regexp: missing closing ): `(`",
+			"f:10:30: inputs[6].min: a value of type flag has none", `f:11:18: inputs[7].min: "x": want a number`,
+			`f:12:35: inputs[8].enum[0]: "one", want a whole number`, `f:13:34: inputs[9].default: "soon", want a span, as 1h30m`,
+			"f:14:36: inputs[10].pattern: a value of type number has none", "f:15:31: inputs[11].enum: a value of type list has none"}},
 		{"a file in a text without a folder", steps("- {name: a, file: x.sh}"), []string{
 			"f:3:19: steps[0].file: a file is read only by the command line, next to the blueprint's own file; give its text as script"}},
 		{"what follows from another fault is not said", steps("- {nam: a, " + ok + "}\n- {name: b, " + ok + ", needs: [a]}"), []string{
@@ -333,7 +371,8 @@ func TestABlueprintOfTheMostStepsIsRead(t *testing.T) {
 	}
 	b.WriteString("- {name: last, script: x, script_type: v}\n")
 	_, err = blueprint.Parse("", []byte(b.String()))
-	if err == nil || err.Error() != "3:1: steps: 10001 steps, the limit of a stored blueprint is 10000; a flow of up to 100000 can be submitted with its blueprint" {
+	if err == nil || err.Error() != "3:1: steps: 10001 steps, the limit of a stored blueprint is 10000; a flow of up to 100000 can be "+
+		"submitted with its blueprint" {
 		t.Errorf("got %.200v", err)
 	}
 }

@@ -38,21 +38,35 @@ func TestTheSchemaInTheDocsIsCurrent(t *testing.T) {
 func TestTheTableHasTheFieldsOfTheGoTypes(t *testing.T) {
 	kinds := map[reflect.Type][]document.Kind{
 		reflect.TypeFor[int](): {document.ANumber}, reflect.TypeFor[int64](): {document.ANumber}, reflect.TypeFor[*int64](): {document.ANumber},
+		reflect.TypeFor[float64](): {document.ADecimal}, reflect.TypeFor[*float64](): {document.ADecimal},
 		reflect.TypeFor[bool]():   {document.AFlag},
 		reflect.TypeFor[string](): {document.AText, document.AValue}, reflect.TypeFor[domain.OnError](): {document.AText},
 		reflect.TypeFor[domain.StepKind]():   {document.AText},
 		reflect.TypeFor[domain.ScriptType](): {document.AText}, reflect.TypeFor[domain.Span](): {document.ASpan},
 		reflect.TypeFor[domain.Instant](): {document.AnInstant},
-		reflect.TypeFor[[]string]():       {document.SomeTexts}, reflect.TypeFor[map[string]string](): {document.AMap},
+		reflect.TypeFor[[]string]():       {document.SomeTexts, document.SomeValues}, reflect.TypeFor[map[string]string](): {document.AMap},
 		reflect.TypeFor[[]domain.Step](): {document.SomeObjects},
+		reflect.TypeFor[*string]():       {document.AValue},
 		reflect.TypeFor[*domain.Shard](): {document.AnObject}, reflect.TypeFor[*domain.Pack](): {document.AnObject},
+		reflect.TypeFor[*domain.Approval](): {document.AnObject}, reflect.TypeFor[domain.OnDeadline](): {document.AText},
+		reflect.TypeFor[[]domain.TypedField](): {document.NamedObjects, document.SomeObjects}, reflect.TypeFor[domain.FieldType](): {document.AText},
 		reflect.TypeFor[*domain.EffectCall](): {document.AnObject}, reflect.TypeFor[*domain.Retry](): {document.AnObject},
+		reflect.TypeFor[*domain.Repeat]():   {document.AnObject},
+		reflect.TypeFor[*domain.FlowCall](): {document.AnObject},
+		reflect.TypeFor[*domain.Hooks]():    {document.AnObject}, reflect.TypeFor[*domain.Hook](): {document.AnObject},
+		reflect.TypeFor[*domain.StepCache](): {document.AnObject}, reflect.TypeFor[*domain.Rate](): {document.AnObject},
+		reflect.TypeFor[*domain.Concurrency](): {document.AnObject}, reflect.TypeFor[domain.WhenFull](): {document.AText},
 		reflect.TypeFor[[]domain.RetryOn](): {document.SomeTexts}, reflect.TypeFor[[]int](): {document.SomeNumbers},
+		reflect.TypeFor[domain.Matrix](): {document.SomeData},
 	}
 	for o, typ := range map[*document.Object]reflect.Type{aBlueprint: reflect.TypeFor[domain.Blueprint](), aStep: reflect.TypeFor[domain.Step](),
-		aRetry: reflect.TypeFor[domain.Retry](), aShard: reflect.TypeFor[domain.Shard](), aPack: reflect.TypeFor[domain.Pack](),
-		anEffect: reflect.TypeFor[domain.EffectCall]()} {
-		rest := slices.DeleteFunc(slices.Clone(o.Names()), func(name string) bool { return o == aStep && name == "file" }) // only documents have it
+		aRepeat: reflect.TypeFor[domain.Repeat](), aRetry: reflect.TypeFor[domain.Retry](), anApproval: reflect.TypeFor[domain.Approval](),
+		aShard:  reflect.TypeFor[domain.Shard](),
+		aPack:   reflect.TypeFor[domain.Pack](),
+		anInput: reflect.TypeFor[domain.TypedField](), anEffect: reflect.TypeFor[domain.EffectCall](), aFlow: reflect.TypeFor[domain.FlowCall](),
+		someHooks: reflect.TypeFor[domain.Hooks](), aHook: reflect.TypeFor[domain.Hook](),
+		aConcurrency: reflect.TypeFor[domain.Concurrency](), aCache: reflect.TypeFor[domain.StepCache](), aRate: reflect.TypeFor[domain.Rate]()} {
+		rest := slices.DeleteFunc(slices.Clone(o.Names()), func(name string) bool { return (o == aStep || o == aHook) && name == "file" }) // only documents have it
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -110,6 +124,7 @@ func TestTheSchemaAndTheParserAgree(t *testing.T) {
 		"name: n\nsteps: [" + step + ", after: \"2026-01-31T02:00:00.5+01:00\", timeout: \"90\", when: true}, {name: b, kind: approval, needs: a}]",
 		"name: n\nsteps: [" + step + ", shard: {count: 1000000, window: 0}}, {name: b, effect: {kind: http, target: t}, needs: [a]}]",
 		"name: n\nsteps: [" + step + ", pack: {size: 1, end: -1, start: 9223372036854775807}}]",
+		"name: n\nsteps: [" + step + ", retry: {max: 3, delay: 10s, factor: 1.5, max_delay: 1h, jitter: 0, on: errored, exit_codes: [75], final_exit_codes: [1]}}]",
 	}
 	for _, text := range good {
 		if _, err := Parse("", []byte(text)); err != nil {
@@ -131,6 +146,9 @@ func TestTheSchemaAndTheParserAgree(t *testing.T) {
 		"name: n\nsteps: [" + step + ", shard: {start: 0}}]", "name: n\nsteps: [" + step + ", shard: {count: 1, windw: 1}}]",
 		"name: n\nsteps: [" + step + ", pack: {size: 0}}]", "name: n\nsteps: [" + step + ", pack: {size: 1, end: -2}}]",
 		"name: n\nsteps: [{name: a, effect: {kind: http}}]", "name: n\nsteps: [" + step + ", phase: -1}]", "name: n\nsteps: [" + step + ", file: a.sh}]",
+		"name: n\nsteps: [" + step + ", retry: 3}]", "name: n\nsteps: [" + step + ", retry: {delay: soon}}]",
+		"name: n\nsteps: [" + step + ", retry: {factor: fast}}]", "name: n\nsteps: [" + step + ", retry: {factor: 101}}]",
+		"name: n\nsteps: [" + step + ", retry: {jitter: 1.5}}]", "name: n\nsteps: [" + step + ", retry: {exit_codes: 75}}]",
 		"name: n\nsteps: [{name: a, script: x, script_type: Shell}]", "name: n\nsummary: 5\nsteps: [" + step + "}]",
 	}
 	for _, text := range bad {

@@ -25,11 +25,14 @@ func NewStore(b document.Board) *Store {
 // same content, nothing is done and that one is returned. Version 0 asks for
 // the next.
 //
-// Errors: *[Error]; [domain.ErrConflict] for a version that is not greater
+// Errors: *[Error]; [domain.ErrInvalid] where blueprints would make flows of each other without end; [domain.ErrConflict] for a version that is not greater
 // than the newest.
 func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID,
 	b *domain.Blueprint) (_ domain.StoredBlueprint, existing bool, err error) {
 	if err := Validate(b); err != nil {
+		return domain.StoredBlueprint{}, false, err
+	}
+	if err := s.checkFlows(ctx, tenant, b); err != nil {
 		return domain.StoredBlueprint{}, false, err
 	}
 	e, existing, err := s.Store.Apply(ctx, tenant, actor, document.Draft{Name: b.Name, Version: b.Version, Hash: Hash(b), Text: string(Canonical(b)),

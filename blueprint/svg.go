@@ -31,6 +31,7 @@ var paints = []paint{
 // Sizes of a drawing, in pixels.
 const (
 	letter     = 7.3 // the mean width of one
+	noteLetter = 6.3 // of a note
 	nodeHeight = 44.0
 	nodeGap    = 16.0
 	bendHeight = 14.0
@@ -38,8 +39,10 @@ const (
 	margin     = 20.0
 	phaseHead  = 24.0
 	nodeLeast  = 96.0
-	// mostLetters are those of a line; the whole name is in the tool tip.
-	mostLetters = 40
+	// mostLetters are those of a name, which has no more, and mostNote those of the line below
+	// it: a longer one, such as an expression, is whole in the tool tip.
+	mostLetters = 64
+	mostNote    = 100
 )
 
 // svgStyle is that of the drawing itself; the tones follow.
@@ -85,8 +88,8 @@ type drawing struct {
 
 func (d *drawing) nodeWidth(i int) float64 {
 	name, note := label(&d.g.Nodes[i])
-	letters := max(len([]rune(short(name))), len([]rune(short(note))))
-	return max(nodeLeast, letter*float64(letters)+28)
+	width := func(text string, letter float64) float64 { return letter*float64(len([]rune(text))) + 28 }
+	return max(nodeLeast, width(short(name, mostLetters), letter), width(short(note, mostNote), noteLetter))
 }
 
 func (d *drawing) begin() {
@@ -119,7 +122,10 @@ func (d *drawing) node(i int) {
 	fmt.Fprintf(d.out, "<g class=\"node %s\"><title>%s</title>", toneOf(n), escape(strings.TrimSpace(name+" "+note)))
 	radius := 6.0
 	switch n.Kind {
-	case domain.StepShard, domain.StepPack: // many jobs: a pile
+	case domain.StepShard, domain.StepPack, domain.StepEach: // many jobs: a pile
+		d.box(x+4, y+4, width, radius)
+	case domain.StepFlow:
+		radius = 0
 		d.box(x+4, y+4, width, radius)
 	case domain.StepApproval:
 		radius = nodeHeight / 2
@@ -129,10 +135,10 @@ func (d *drawing) node(i int) {
 	d.box(x, y, width, radius)
 	baseline := y + nodeHeight/2 + 4.5
 	if note != "" {
-		d.text("note", x+width/2, baseline+10, note)
+		d.text("note", x+width/2, baseline+10, short(note, mostNote))
 		baseline -= 6
 	}
-	d.text("name", x+width/2, baseline, name)
+	d.text("name", x+width/2, baseline, short(name, mostLetters))
 	fmt.Fprintln(d.out, "</g>")
 }
 
@@ -141,13 +147,13 @@ func (d *drawing) box(x, y, width, radius float64) {
 }
 
 func (d *drawing) text(class string, x, y float64, text string) {
-	fmt.Fprintf(d.out, "<text class=\"%s\" x=\"%.0f\" y=\"%.1f\">%s</text>", class, x, y, escape(short(text)))
+	fmt.Fprintf(d.out, "<text class=\"%s\" x=\"%.0f\" y=\"%.1f\">%s</text>", class, x, y, escape(text))
 }
 
-// short cuts a text to what a node holds.
-func short(s string) string {
-	if r := []rune(s); len(r) > mostLetters {
-		return string(r[:mostLetters-1]) + "…"
+// short cuts a text to what a line holds.
+func short(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
 	}
 	return s
 }

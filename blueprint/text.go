@@ -49,8 +49,10 @@ func Mermaid(g *domain.Graph, w io.Writer) error {
 
 func mermaidShape(k domain.StepKind) (left, right string) {
 	switch k {
-	case domain.StepShard, domain.StepPack:
+	case domain.StepShard, domain.StepPack, domain.StepEach:
 		return "[[", "]]"
+	case domain.StepFlow:
+		return "[/", "/]"
 	case domain.StepApproval:
 		return "{{", "}}"
 	case domain.StepEffect:
@@ -103,8 +105,10 @@ func DOT(g *domain.Graph, w io.Writer) error {
 
 func dotShape(k domain.StepKind) string {
 	switch k {
-	case domain.StepShard, domain.StepPack:
+	case domain.StepShard, domain.StepPack, domain.StepEach:
 		return ", peripheries=2"
+	case domain.StepFlow:
+		return ", shape=component"
 	case domain.StepApproval:
 		return ", shape=hexagon"
 	case domain.StepEffect:

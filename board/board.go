@@ -183,6 +183,18 @@ type Board interface {
 	// AlarmOf returns the instant an alarm is set at.
 	AlarmOf(ctx context.Context, space Space, name string) (time.Time, bool, error)
 
+	// Alarms pages through the alarms of all spaces that are set, earliest first. Pass
+	// the zero Alarm first, then the last of the page before.
+	Alarms(ctx context.Context, after Alarm, limit int) ([]Alarm, error)
+
+	// Counters pages through the counters of Next in a space, up to about limit a page,
+	// with cursor and next as for Keys. Order is the driver's.
+	Counters(ctx context.Context, space Space, cursor string, limit int) (counters []Counter, next string, err error)
+
+	// Spaces returns the spaces in which something may lie, in order: all in which
+	// something was ever committed that is still there are among them.
+	Spaces(ctx context.Context) ([]Space, error)
+
 	// Ready returns the spaces that have something in the queue group.
 	Ready(ctx context.Context, group string) ([]Space, error)
 
@@ -419,6 +431,12 @@ type Alarm struct {
 	Space Space
 	Name  string
 	At    time.Time
+}
+
+// Counter is a counter of Next, with the number that it gave out last.
+type Counter struct {
+	Key  string
+	Last int64
 }
 
 // LiveItem is an unfinished record.

@@ -15,7 +15,7 @@
 // A key holds one kind of thing. Asking for another kind is [domain.ErrInvalid].
 // A record without fields, a list without items and a set without members do
 // not exist. Alarms, live marks and the counters of Next are apart from keys:
-// they may have any name, and are not listed by Keys.
+// they may have any name, and are not listed by Keys, but by Alarms, Live and Counters.
 //
 // Deleting a record ends its lease and live mark; a record that loses its last
 // field, too, ends its lease.

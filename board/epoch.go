@@ -18,9 +18,13 @@ const (
 	epochCause  = "cause"
 )
 
+// EpochLeap is by how much counters go on when a new epoch begins: more than a store
+// gives out of one between what it lost first and the loss.
+const EpochLeap = 1_000_000
+
 // Epoch is a time in which a store has lost nothing. A new one begins when it may
 // have: a Redis that does not write each answer to its disk was restarted, a
-// damaged log was given up. What a driver gives out of counters then goes on far
+// damaged log was given up. What a driver gives out of counters then goes on [EpochLeap]
 // beyond what it gave before, so that no number is given twice. Leases stay as
 // they are: those that are lost are nobody's to renew.
 type Epoch struct {

@@ -50,7 +50,13 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 	default:
 		batch.Set(layout.Bulk(id), layout.EncodeBulk(b, next, revision+1)...).SetAlarm(a.Name, later(a.At))
 	}
-	return true, unlessChanged(e.board.Commit(ctx, *batch))
+	if err := e.board.Commit(ctx, *batch); err != nil {
+		return true, unlessChanged(err)
+	}
+	if b.Final() {
+		(*doer).Ended(b)
+	}
+	return true, nil
 }
 
 // later is now, but after an instant.

@@ -42,6 +42,8 @@ type Doer interface {
 	// [domain.ErrUnavailable], [domain.ErrExhausted] where it is to be done again later;
 	// [domain.ErrForbidden] where the rest is as vain; others for this one.
 	Do(ctx context.Context, b *domain.Bulk, key string) error
+	// Ended is told how one came out that has not been cancelled.
+	Ended(b *domain.Bulk)
 }
 
 // Engine keeps the bulk operations of all contexts. It has nothing in memory: what is

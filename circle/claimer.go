@@ -36,10 +36,10 @@ func newClaimer(w *Worker, c domain.ServedCircle) *claimer {
 }
 
 // Open waits until the claimer may claim; false is that ctx has ended.
-func (l *claimer) Open(ctx context.Context) bool {
+func (c *claimer) Open(ctx context.Context) bool {
 	for ctx.Err() == nil {
-		may, turned := l.w.cfg.May()
-		banned, changed := l.w.cfg.Banned(l.circle.Context)
+		may, turned := c.w.cfg.May()
+		banned, changed := c.w.cfg.Banned(c.circle.Context)
 		if may && !banned {
 			return true
 		}
@@ -53,22 +53,22 @@ func (l *claimer) Open(ctx context.Context) bool {
 }
 
 // Room is all that is free.
-func (l *claimer) Room(free int) int { return free }
+func (c *claimer) Room(free int) int { return free }
 
 // Claim waits for up to n tasks.
-func (l *claimer) Claim(ctx context.Context, n int) ([]board.Claimed, error) {
-	ask := l.ask
+func (c *claimer) Claim(ctx context.Context, n int) ([]board.Claimed, error) {
+	ask := c.ask
 	ask.Max = n
-	return l.w.e.board.Claim(ctx, ask)
+	return c.w.e.board.Claim(ctx, ask)
 }
 
 // Work is a run of a task.
-func (l *claimer) Work(board.Claimed) *run { return &run{w: l.w, claimer: l} }
+func (c *claimer) Work(board.Claimed) *run { return &run{w: c.w, claimer: c} }
 
 // Begin has nothing to do with tasks that were claimed together.
-func (l *claimer) Begin([]*run) {}
+func (c *claimer) Begin([]*run) {}
 
 // Failed tells people that the board could not be asked.
-func (l *claimer) Failed(err error) {
-	l.w.log.Warn("no tasks taken", "circle", l.circle.Name, "context", uint32(l.circle.Context), "err", err)
+func (c *claimer) Failed(err error) {
+	c.w.log.Warn("no tasks taken", "circle", c.circle.Name, "context", uint32(c.circle.Context), "err", err)
 }

@@ -66,10 +66,7 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, t *domain
 			continue
 		}
 		x.Standing, x.Circle, x.Ahead = domain.StandingQueued, circle, ahead
-		x.Text = fmt.Sprintf("%d stand before it in the circle %s", ahead, circle)
-		if ahead < 0 {
-			x.Text = fmt.Sprintf("more than %d stand before it in the circle %s", aheadLook, circle)
-		}
+		x.Text = domain.TextAhead(ahead, aheadLook, "the circle "+circle)
 		servers, err := e.Servers(ctx)
 		if err != nil {
 			return x, err

@@ -155,7 +155,7 @@ func TestExplain(t *testing.T) {
 		r.push("t3")
 		nobody := "; no node that is alive serves it: see `ramet serve --circle`"
 		want("first", "t1", domain.TaskExplanation{Status: "pending", Standing: domain.StandingQueued, Circle: club,
-			Text: "0 stand before it in the circle friends" + nobody})
+			Text: "it is the next in the circle friends" + nobody})
 		want("of a foreign client", "t3", domain.TaskExplanation{Status: "pending", Standing: domain.StandingQueued, Circle: club, Ahead: 2,
 			Text: "2 stand before it in the circle friends" + nobody})
 		node := board.Batch{}
@@ -165,7 +165,7 @@ func TestExplain(t *testing.T) {
 			r.Fatal(err)
 		}
 		want("served", "t2", domain.TaskExplanation{Status: "pending", Standing: domain.StandingQueued, Circle: club, Ahead: 1,
-			Text: "1 stand before it in the circle friends"})
+			Text: "one stands before it in the circle friends"})
 		r.worker()
 		synctest.Wait()
 		want("ended", "t1", domain.TaskExplanation{Status: "completed", Standing: domain.StandingEnded, Circle: club, Text: "it has ended: completed"})

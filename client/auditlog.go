@@ -17,3 +17,14 @@ func (c *Client) AuditLog(ctx context.Context, tenant domain.TenantID, f api.Aud
 	}
 	return Call(ctx, c, api.AuditLog, api.AuditLogParams{Context: tenant, AuditLogFilter: f})
 }
+
+// AuditChain reads lines of the audit log of a context, or where tenant is 0 of what
+// concerns no context, as they lie on the board: oldest first.
+//
+// Errors: as of AuditLog; [domain.ErrConflict] where lines were cut since the page before.
+func (c *Client) AuditChain(ctx context.Context, tenant domain.TenantID, p api.AuditChainPart) (api.AuditLinks, error) {
+	if tenant == 0 {
+		return Call(ctx, c, api.AuditChainAll, api.NodeAuditChainParams{AuditChainPart: p})
+	}
+	return Call(ctx, c, api.AuditChain, api.AuditChainParams{Context: tenant, AuditChainPart: p})
+}

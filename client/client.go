@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/tracing"
 )
 
 const (
@@ -42,6 +44,10 @@ type Config struct {
 	// or has no time: what only reads, and what has a key (see [Once]). Default: it is
 	// not.
 	Retry time.Duration
+	// TraceParent is the header "traceparent" of W3C Trace Context that requests are sent
+	// with: they belong to that trace, and what they create. One of the request's own, of
+	// [tracing.In], goes before it. Default: none.
+	TraceParent string
 	// HTTP makes the requests. Default: a client of its own without a
 	// timeout; with Socket it cannot be set.
 	HTTP *http.Client
@@ -54,13 +60,14 @@ type Client struct {
 	prover prover
 	http   *http.Client
 	retry  time.Duration
+	trace  string
 }
 
 // New prepares a client; it connects to nothing yet.
 //
 // Errors: [domain.ErrInvalid].
 func New(cfg Config) (*Client, error) {
-	c := &Client{prover: proverOf(cfg), http: cfg.HTTP, retry: cfg.Retry}
+	c := &Client{prover: proverOf(cfg), http: cfg.HTTP, retry: cfg.Retry, trace: cfg.TraceParent}
 	switch {
 	case (cfg.URL == "") == (cfg.Socket == ""):
 		return nil, domain.Invalidf("client: want either a URL or a socket")
@@ -185,6 +192,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 			return nil, domain.Invalidf("%s: %v", to, err)
 		}
 		req.Header.Set("Accept", "application/json")
+		if trace := cmp.Or(tracing.Of(ctx), c.trace); trace != "" {
+			req.Header.Set("Traceparent", trace)
+		}
 		if body != nil {
 			req.Header.Set("Content-Type", "application/json")
 		}

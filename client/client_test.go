@@ -60,7 +60,8 @@ func TestRequests(t *testing.T) {
 		{"GET /v1/contexts/3/jobs/2/7/logs?from=5&limit=9", func(c *client.Client) error { _, err := c.Logs(ctx, 3, key, 5, 9); return err }},
 		{"GET /v1/contexts/3/jobs", func(c *client.Client) error { _, err := c.Jobs(ctx, api.ListJobsParams{Context: 3}); return err }},
 		{"GET /v1/contexts/3/jobs?caller=4&cursor=a%2Fb&limit=8&status=error&type=v", func(c *client.Client) error {
-			_, err := c.Jobs(ctx, api.ListJobsParams{Context: 3, JobFilter: api.JobFilter{Status: domain.JobError, Type: domain.ScriptV, Caller: 4}, Limit: 8, Cursor: "a/b"})
+			those := api.JobFilter{Status: domain.JobError, Type: domain.ScriptV, Caller: 4}
+			_, err := c.Jobs(ctx, api.ListJobsParams{Context: 3, JobFilter: those, Limit: 8, Cursor: "a/b"})
 			return err
 		}},
 		{`POST /v1/contexts/3/prerequisites/meet {"name":"a<b"}`, func(c *client.Client) error { return c.MeetPrerequisite(ctx, 3, "a<b") }},

@@ -72,13 +72,22 @@ func (c *Client) SkipStep(ctx context.Context, tenant domain.TenantID, id domain
 	return Call(ctx, c, api.FlowSkip, api.StepParams{FlowParams: api.FlowParams{Context: tenant, Flow: id}, Step: step})
 }
 
-// DecideStep approves or rejects a step that waits for a decision.
-func (c *Client) DecideStep(ctx context.Context, tenant domain.TenantID, id domain.FlowID, step, comment string, approve bool) (api.FlowDone, error) {
+// MarkStepDone marks a step as done that has not begun, or ended badly, with a result.
+func (c *Client) MarkStepDone(ctx context.Context, tenant domain.TenantID, id domain.FlowID, step, comment string,
+	result map[string]string) (api.FlowDone, error) {
+	return Call(ctx, c, api.FlowMarkDone, api.DoneParams{StepParams: api.StepParams{FlowParams: api.FlowParams{Context: tenant, Flow: id}, Step: step,
+		Comment: comment}, Result: result})
+}
+
+// DecideStep approves or rejects a step that waits for a decision, with what it asks for.
+func (c *Client) DecideStep(ctx context.Context, tenant domain.TenantID, id domain.FlowID, step, comment string, answers map[string]string,
+	approve bool) (api.FlowDone, error) {
 	op := api.FlowReject
 	if approve {
 		op = api.FlowApprove
 	}
-	return Call(ctx, c, op, api.StepParams{FlowParams: api.FlowParams{Context: tenant, Flow: id}, Step: step, Comment: comment})
+	return Call(ctx, c, op, api.DecideParams{StepParams: api.StepParams{FlowParams: api.FlowParams{Context: tenant, Flow: id}, Step: step, Comment: comment},
+		Answers: answers})
 }
 
 // UpdateFlow changes steps of a flow that lives.

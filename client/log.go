@@ -14,7 +14,7 @@ import (
 //
 // Errors: [domain.ErrNotFound].
 func (c *Client) Logs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, limit int) (api.LogPage, error) {
-	return Call(ctx, c, api.JobLogs, api.LogParams{JobParams: jobParams(tenant, key), From: from, Limit: limit})
+	return c.LogsWanted(ctx, api.LogParams{JobParams: jobParams(tenant, key), From: from, Limit: limit})
 }
 
 // FollowLogs calls line for each line of a job's log, from line number from
@@ -24,13 +24,7 @@ func (c *Client) Logs(ctx context.Context, tenant domain.TenantID, key domain.Jo
 //
 // Errors: what line returns, [domain.ErrNotFound], [domain.ErrUnavailable].
 func (c *Client) FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, line func(domain.Log) error) (*domain.Job, error) {
-	f := logFollower{next: from, line: line}
-	f.stream = stream{client: c, of: "job", take: f.event}
-	f.stream.path, f.stream.query, _ = api.JobLogs.Request(api.LogParams{JobParams: jobParams(tenant, key), From: from})
-	if err := f.stream.follow(ctx); err != nil {
-		return nil, err
-	}
-	return f.job, nil
+	return c.FollowLogsWanted(ctx, api.LogParams{JobParams: jobParams(tenant, key), From: from}, line)
 }
 
 // logFollower reads one job's log.
@@ -71,4 +65,22 @@ func (f *logFollower) event(e event) error {
 		return errDone
 	}
 	return nil
+}
+
+// LogsWanted is a part of a job's log, of the lines that are wanted.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrNotFound].
+func (c *Client) LogsWanted(ctx context.Context, p api.LogParams) (api.LogPage, error) {
+	return Call(ctx, c, api.JobLogs, p)
+}
+
+// FollowLogsWanted is [Client.FollowLogs] for the lines that are wanted.
+func (c *Client) FollowLogsWanted(ctx context.Context, p api.LogParams, line func(domain.Log) error) (*domain.Job, error) {
+	f := logFollower{next: p.From, line: line}
+	f.stream = stream{client: c, of: "job", take: f.event}
+	f.stream.path, f.stream.query, _ = api.JobLogs.Request(p)
+	if err := f.stream.follow(ctx); err != nil {
+		return nil, err
+	}
+	return f.job, nil
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/ramet-run/ramet/api"
@@ -39,7 +40,13 @@ func (c *Client) pages(take func(cursor string) (next string, err error)) error 
 // Runners lists the nodes' runners and those of a context's own; 0 leaves the
 // latter out, and is the operator's to ask.
 func (c *Client) Runners(ctx context.Context, tenant domain.TenantID) (api.RunnerPage, error) {
-	return Call(ctx, c, api.RunnerList, api.ListRunnersParams{Context: tenant})
+	var list api.RunnerPage
+	err := c.pages(func(cursor string) (string, error) {
+		page, err := Call(ctx, c, api.RunnerList, api.ListRunnersParams{Context: tenant, Cursor: cursor})
+		list.Runners = append(list.Runners, page.Runners...)
+		return page.Next, err
+	})
+	return list, err
 }
 
 // Runner is one runner, of a node; of a context's own where tenant is not 0.
@@ -87,6 +94,50 @@ func (c *Client) DrainNode(ctx context.Context) (api.NodeDraining, error) {
 // [domain.ErrNotFound] for one that can be read, or is not there.
 func (c *Client) DiscardValue(ctx context.Context, name string) (api.ValueDiscarded, error) {
 	return Call(ctx, c, api.NodeDiscard, api.DiscardParams{Name: name})
+}
+
+// BackupNode writes a backup of the node as it comes. It is whole where its last block
+// is there.
+//
+// Errors: [domain.ErrUnavailable] where it breaks off; those of the writer.
+func (c *Client) BackupNode(ctx context.Context, to io.Writer) error {
+	return Receive(ctx, c, api.NodeBackup, api.AdminParams{}, to)
+}
+
+// Receive does an operation whose answer is no JSON, and writes that as it comes.
+//
+// Errors: those of the operation; [domain.ErrUnavailable] where it breaks off; those of the
+// writer.
+func Receive[P any](ctx context.Context, c *Client, op api.Op[P, api.Bytes], params P, to io.Writer) error {
+	path, query, body := op.Request(params)
+	text, err := encode(body)
+	if err != nil {
+		return err
+	}
+	resp, err := c.send(ctx, op.Method, path, query, text, http.Header{"Accept": {op.Bytes}})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	from := &broken{r: resp.Body}
+	if _, err = io.Copy(to, from); from.err != nil {
+		return c.unreachable(ctx, from.err)
+	}
+	return err
+}
+
+// broken tells an error of reading from one of writing.
+type broken struct {
+	r   io.Reader
+	err error
+}
+
+func (b *broken) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	return n, err
 }
 
 // ReloadNode has the node read its config again, and says what it read.

@@ -75,3 +75,19 @@ func (c *Client) ResumeSchedule(ctx context.Context, tenant domain.TenantID, nam
 func (c *Client) TriggerSchedule(ctx context.Context, tenant domain.TenantID, name string) (api.ScheduleTriggered, error) {
 	return Call(ctx, c, api.ScheduleTrigger, api.ScheduleParams{Context: tenant, Name: name})
 }
+
+// BackfillSchedule begins to make the flows of a schedule's past times; with DryRun, it says
+// which these are. It goes on by itself: how far it has come stands in the schedule's state.
+//
+// Errors: [domain.ErrNotFound]; [domain.ErrInvalid]; [domain.ErrConflict] while another is under
+// way; [domain.ErrLimit] for more than [domain.MaxBackfill] times.
+func (c *Client) BackfillSchedule(ctx context.Context, p api.ScheduleBackfillParams) (api.ScheduleBackfilled, error) {
+	return Call(ctx, c, api.ScheduleBackfill, p)
+}
+
+// CancelBackfill ends the backfill of a schedule; the flows that it made go on.
+//
+// Errors: [domain.ErrNotFound]; [domain.ErrConflict] where none is under way.
+func (c *Client) CancelBackfill(ctx context.Context, tenant domain.TenantID, name string) (api.Schedule, error) {
+	return Call(ctx, c, api.ScheduleBackfillCancel, api.ScheduleParams{Context: tenant, Name: name})
+}

@@ -56,6 +56,13 @@ func (c *Client) LogWork(ctx context.Context, w domain.Worker, held domain.HeldA
 	return err
 }
 
+// StepWork asks what a worker's job remembers; package worker does it by itself.
+//
+// Errors: as those of FinishWork.
+func (c *Client) StepWork(ctx context.Context, w domain.Worker, ask domain.WorkerStep) (domain.WorkerStepAnswer, error) {
+	return Call(ctx, c, api.WorkerStep, api.WorkerStepParams{WorkerParams: workerParams(w), WorkerStep: ask})
+}
+
 // RegisterWork has jobs of a context be of types that its workers serve, before the first
 // of these has asked for one.
 //

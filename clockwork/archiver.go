@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
@@ -73,6 +74,9 @@ type ArchiverConfig struct {
 	Choice func(ctx context.Context, tenant domain.TenantID) (domain.Archives, error)
 	// Keep is how long records stay in it. Required.
 	Keep time.Duration
+	// Bytes bounds how much it holds: then the oldest go before their time, but none that
+	// ended within the last hour. Default: no bound.
+	Bytes int64
 	// Logger takes what a person should know. Required.
 	Logger *slog.Logger
 	// Observer counts. Required.
@@ -224,7 +228,41 @@ func (a *archiver) forget(ctx context.Context, now time.Time) {
 		}
 		pause.For(ctx, time.Since(began)*archiveRest)
 	}
+	if err := a.cut(ctx, now); err != nil && ctx.Err() == nil {
+		a.Observer.ArchiveFailed()
+		a.Logger.Warn("an archive that is too large was not cut; tried again in an hour", "err", err)
+	}
 	a.forgotAt = now
+}
+
+// leastArchived is for how long records stay, however much there is.
+const leastArchived = time.Hour
+
+// cut removes the oldest where the archive holds too much.
+func (a *archiver) cut(ctx context.Context, now time.Time) error {
+	if a.Bytes <= 0 {
+		return nil
+	}
+	call, cancel := context.WithTimeout(ctx, archiveWithin)
+	size, err := a.Archive.Size(call)
+	cancel()
+	if err != nil || size.Bytes <= a.Bytes {
+		return err
+	}
+	left := int(math.Ceil(float64(size.Records) * float64(size.Bytes-a.Bytes) / float64(size.Bytes)))
+	a.Logger.Info("the archive is larger than it may be: its oldest records go", "bytes", size.Bytes, "most", a.Bytes, "records", left)
+	for left > 0 && ctx.Err() == nil {
+		began := time.Now()
+		call, cancel := context.WithTimeout(ctx, archiveWithin)
+		n, err := a.Archive.Cut(call, now.Add(-leastArchived), min(left, forgetBatch))
+		cancel()
+		if err != nil || n == 0 {
+			return err
+		}
+		left -= n
+		pause.For(ctx, time.Since(began)*archiveRest)
+	}
+	return nil
 }
 
 // pass is one look at the contexts where something waits or may have ended.

@@ -35,6 +35,27 @@ type memArchive struct {
 	old     int // how many Delete still finds
 }
 
+// recordBytes is how large each of its records is.
+const recordBytes = 1000
+
+func (s *memArchive) Size(context.Context) (archive.Size, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return archive.Size{Records: int64(len(s.records)), Bytes: int64(len(s.records)) * recordBytes}, nil
+}
+
+func (s *memArchive) Cut(_ context.Context, before time.Time, limit int) (removed int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := range s.records {
+		if removed < limit && e.ms < before.UnixMilli() {
+			delete(s.records, e)
+			removed++
+		}
+	}
+	return removed, nil
+}
+
 // end is a record's identity.
 type end struct {
 	tenant domain.TenantID
@@ -143,6 +164,7 @@ type yard struct {
 	archive *memArchive
 	gauge   *gauge
 	log     *bytes.Buffer
+	bytes   int64 // that the archive may hold; 0: no bound
 }
 
 // inYard runs a test in virtual time, on a board that says it is archived.
@@ -163,7 +185,7 @@ func inYard(t *testing.T, test func(y *yard)) {
 
 // archiver is the routine, on b.
 func (y *yard) archiver(b board.Board) clockwork.Routine {
-	return clockwork.Archives(b, work.New(b, work.Config{}), clockwork.ArchiverConfig{Archive: y.archive, Keep: time.Hour,
+	return clockwork.Archives(b, work.New(b, work.Config{}), clockwork.ArchiverConfig{Archive: y.archive, Keep: time.Hour, Bytes: y.bytes,
 		Logger: slog.New(slog.NewTextHandler(y.log, nil)), Observer: y.gauge})
 }
 
@@ -615,6 +637,26 @@ func TestTheArchiveIsClearedOfWhatIsOld(t *testing.T) {
 		}
 		if got := began.Sub(y.archive.deletes[0]); got != time.Hour {
 			y.Errorf("removed what is older than %v, want what is older than an hour", got)
+		}
+	})
+}
+
+// TestAnArchiveThatIsTooLargeIsCut: the oldest go before their time, but none of the last
+// hour.
+func TestAnArchiveThatIsTooLargeIsCut(t *testing.T) {
+	inYard(t, func(y *yard) {
+		y.bytes = 5 * recordBytes
+		for id := range domain.JobID(9) {
+			y.end(1, id+1)
+		}
+		defer run(y.T, y.board, "n/a", y.archiver(y.board))()
+		time.Sleep(time.Second)
+		if got := y.archive.keys(1); len(got) != 9 {
+			y.Errorf("young: got %v", got)
+		}
+		time.Sleep(130 * time.Minute)
+		if got := y.archive.keys(1); len(got) != 5 {
+			y.Errorf("got %v, want five", got)
 		}
 	})
 }

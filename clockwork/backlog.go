@@ -133,6 +133,17 @@ func (b *backlog[T]) end(p point, err error, now time.Time) time.Duration {
 	return rest
 }
 
+// wake ends all rests, as what they were for may go well now.
+func (b *backlog[T]) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for p, e := range b.entries {
+		if !e.taken {
+			delete(b.entries, p)
+		}
+	}
+}
+
 // clear forgets what has rested, now and then: so an entry costs about one
 // look. What is due still after that begins as if it had never failed.
 func (b *backlog[T]) clear(now time.Time) {

@@ -32,6 +32,9 @@ const (
 // Errors: [domain.ErrUnavailable], [domain.ErrExhausted] and what is not
 // known: the alarm stays, to be handled again.
 func (s *Schedules) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err error) {
+	if name, fills := layout.ParseBackfillAlarm(a.Name); fills && a.Space != 0 {
+		return true, s.fillUp(ctx, a, name)
+	}
 	name, ours := layout.ParseScheduleAlarm(a.Name)
 	if !ours {
 		return false, nil
@@ -39,9 +42,16 @@ func (s *Schedules) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, 
 	tenant := domain.TenantID(a.Space)
 	sched, err := s.Show(ctx, tenant, name)
 	if errors.Is(err, domain.ErrNotFound) {
+		// Who deletes a schedule takes its alarm in the same commit: this one's record went
+		// some other way.
 		b := board.Batch{Space: a.Space}
 		b.AlarmAt(a.Name, a.At).Absent(layout.Schedule(name)).ClearAlarm(a.Name)
-		return true, unlessChanged(s.board.Commit(ctx, b))
+		layout.NoteLost(&b, layout.Schedule(name), time.Now())
+		err := s.board.Commit(ctx, b)
+		if err == nil {
+			s.log.Error("the record of a schedule is gone, and nobody has deleted it by Ramet", "context", uint32(tenant), "schedule", name)
+		}
+		return true, unlessChanged(err)
 	}
 	if err != nil {
 		return true, err
@@ -68,6 +78,7 @@ type look struct {
 	table     *timetable.Table
 	now       time.Time
 	state     domain.ScheduleState // as it becomes
+	late      time.Duration        // how long after its time a flow is made
 }
 
 func (l *look) handle(ctx context.Context) error {
@@ -144,8 +155,9 @@ func (l *look) moveOn(due time.Time) {
 // fire makes the flow of a time.
 func (l *look) fire(ctx context.Context, due time.Time) error {
 	l.state.LastMs, l.state.LastError = l.state.NextMs, ""
+	l.late = l.now.Sub(due)
 	l.moveOn(due)
-	receipt, err := l.schedules.submit(ctx, l.tenant, l.schedule, l.table, due, l.schedule.CallerID, func(b *board.Batch, id domain.FlowID) {
+	receipt, err := l.schedules.submit(ctx, l.tenant, l.schedule, l.table, due, l.schedule.CallerID, false, func(b *board.Batch, id domain.FlowID) {
 		state := l.state
 		made(&state, l.schedule, id)
 		l.write(b, state, state.NextMs)
@@ -160,16 +172,31 @@ func (l *look) fire(ctx context.Context, due time.Time) error {
 	case receipt.Existing: // somebody else made it: that will do
 		l.state.LastFlow = receipt.ID
 	default:
+		l.tell(domain.ScheduleMade, 1)
 		return nil
 	}
 	return l.commit(ctx, l.state.NextMs)
+}
+
+// tell tells the observer of n times.
+func (l *look) tell(outcome string, n int64) {
+	if n > 0 {
+		l.schedules.told.ScheduleTimes(l.tenant, l.schedule.Name, outcome, n, l.late)
+	}
 }
 
 // commit writes what was found, with the alarm at the next look.
 func (l *look) commit(ctx context.Context, lookMs int64) error {
 	b := board.Batch{Space: l.alarm.Space}
 	l.write(&b, l.state, lookMs)
-	return l.schedules.board.Commit(ctx, b)
+	if err := l.schedules.board.Commit(ctx, b); err != nil {
+		return err
+	}
+	was := l.schedule.State
+	l.tell(domain.ScheduleMissed, l.state.Missed-was.Missed)
+	l.tell(domain.ScheduleSkipped, l.state.Skipped-was.Skipped)
+	l.tell(domain.ScheduleRefused, l.state.Refused-was.Refused)
+	return nil
 }
 
 func (l *look) write(b *board.Batch, state domain.ScheduleState, lookMs int64) {
@@ -189,30 +216,36 @@ func writeState(b *board.Batch, s *domain.Schedule, state domain.ScheduleState) 
 func made(state *domain.ScheduleState, s *domain.Schedule, id domain.FlowID) {
 	state.Fired++
 	state.LastFlow = id
-	was := state.Counts
-	state.Counts = map[string]int64{}
+	state.Counts = counted(state, s)
+}
+
+// counted are the counters of a schedule after a flow was made.
+func counted(state *domain.ScheduleState, s *domain.Schedule) map[string]int64 {
+	next := map[string]int64{}
 	for name, v := range s.Variables {
 		if v.Count == nil {
 			continue
 		}
-		n, counted := was[name]
-		if !counted {
+		n, begun := state.Counts[name]
+		if !begun {
 			n = v.Count.Next
 		}
-		state.Counts[name] = n + 1
+		next[name] = n + 1
 	}
+	return next
 }
 
-// submit makes the flow of one time of a schedule, and with it what also adds.
+// submit makes the flow of one time of a schedule, and with it what also adds. backfill says
+// that its end is waited for.
 func (s *Schedules) submit(ctx context.Context, tenant domain.TenantID, sched *domain.Schedule, table *timetable.Table, at time.Time, by domain.ActorID,
-	also func(*board.Batch, domain.FlowID)) (flow.Receipt, error) {
+	backfill bool, also func(*board.Batch, domain.FlowID)) (flow.Receipt, error) {
 	params, err := domain.Fill(sched.Params, table.Variables(at, sched.State.Counts))
 	if err != nil {
 		return flow.Receipt{}, err
 	}
 	receipts, err := s.flows.Submit(ctx, tenant, []flow.Request{{
 		Caller: by, Blueprint: sched.Blueprint, Version: sched.Version, Trigger: sched.TriggerAt(at), Params: params, Env: sched.Env,
-		Priority: sched.Priority, Schedule: sched.Name, Also: also,
+		Priority: sched.Priority, Schedule: sched.Name, Backfill: backfill, Also: also,
 	}})
 	if err != nil {
 		return flow.Receipt{}, err
@@ -290,7 +323,7 @@ func (s *Schedules) trigger(ctx context.Context, tenant domain.TenantID, sched *
 		}
 	}
 	at := time.Now().Truncate(time.Second)
-	return s.submit(ctx, tenant, sched, table, at, by, func(b *board.Batch, id domain.FlowID) {
+	return s.submit(ctx, tenant, sched, table, at, by, false, func(b *board.Batch, id domain.FlowID) {
 		state := sched.State
 		state.LastMs, state.LastError = at.UnixMilli(), ""
 		made(&state, sched, id)

@@ -30,9 +30,6 @@ const (
 	stepEvery = 10 * time.Second
 	// lookAgain is how long a step of another node takes at most that was seen half.
 	lookAgain = time.Second
-	// maxGiven is more than any board gives out of a counter between what its archive
-	// has and what it lost.
-	maxGiven = 1_000_000
 	// givenHere is the same for numbers of actors, nodes and runners, of which the
 	// archive has none.
 	givenHere = 1_000
@@ -183,7 +180,7 @@ func (p *Pairing) repair(ctx context.Context, v belonging) error {
 	}
 	var beyond int64
 	if v == boardOlder || v == strange {
-		beyond = maxGiven
+		beyond = board.EpochLeap
 	}
 	highest, err := p.Archive.Highest(ctx)
 	if err != nil {

@@ -45,7 +45,7 @@ func (u *UserRoutines) HandleAlarm(ctx context.Context, a board.Alarm) (ours boo
 	if err != nil {
 		return true, err
 	}
-	r := round{u: u, alarm: a, name: name, part: part, def: def, revision: revision, key: key, was: recs[0], state: layout.DecodeInstance(recs[0]),
+	r := round{u: u, alarm: a, came: a.At, name: name, part: part, def: def, revision: revision, key: key, was: recs[0], state: layout.DecodeInstance(recs[0]),
 		now: time.Now()}
 	if r.now.Before(a.At) {
 		r.now = a.At // this node's clock is behind the board's
@@ -57,6 +57,7 @@ func (u *UserRoutines) HandleAlarm(ctx context.Context, a board.Alarm) (ours boo
 type round struct {
 	u        *UserRoutines
 	alarm    board.Alarm
+	came     time.Time // the alarm's instant as it came
 	name     string
 	part     domain.RoutinePart
 	def      *domain.Routine // nil: deleted
@@ -84,6 +85,9 @@ func (r *round) step(ctx context.Context) error {
 		r.state.Held = held
 		return r.write(ctx, r.batch().SetAlarm(r.alarm.Name, r.now.Add(min(roundHeld, r.def.EveryOr().Time()))))
 	}
+	if err := r.u.jobs.Room(ctx, domain.TenantID(r.alarm.Space)); err != nil {
+		return r.later(ctx, err)
+	}
 	return r.begin(ctx)
 }
 
@@ -97,6 +101,32 @@ func (r *round) held() string {
 		return err.Error()
 	}
 	return ""
+}
+
+// later leaves the alarm as it is, to come again, and says why in the instance: a round
+// that cannot begin for want of room has no job.
+func (r *round) later(ctx context.Context, why error) error {
+	if !errors.Is(why, domain.ErrExhausted) || r.state.Held != "" {
+		return why
+	}
+	r.state.Held = why.Error()
+	if err := r.write(ctx, r.batch()); err != nil {
+		return err
+	}
+	return why
+}
+
+// putBack takes a round back whose job was not taken for want of room.
+func (r *round) putBack(ctx context.Context, job domain.JobKey, why error) error {
+	r.was = layout.EncodeInstance(r.state)
+	b := r.batch()
+	b.Absent(job.String()).Delete(layout.Checkpoint(job)).SetAlarm(r.alarm.Name, r.came)
+	r.state.Round--
+	r.state.Job, r.state.Held = "", why.Error()
+	if err := r.write(ctx, b); err != nil {
+		return err
+	}
+	return why
 }
 
 // batch is one that holds only while all is as it was read.
@@ -176,6 +206,8 @@ func (r *round) submit(ctx context.Context, key domain.JobKey) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, domain.ErrExhausted):
+		return r.putBack(ctx, key, err)
 	case !refused(err):
 		return err // the alarm comes again
 	}

@@ -33,6 +33,9 @@ const (
 // FlowMaker makes flows.
 type FlowMaker interface {
 	Submit(ctx context.Context, tenant domain.TenantID, reqs []flow.Request) ([]flow.Receipt, error)
+	// Named are the flows of a blueprint that have these triggers, on the board or in the
+	// archive; 0 for what there is none of.
+	Named(ctx context.Context, tenant domain.TenantID, blueprint string, triggers []string) ([]domain.FlowID, error)
 }
 
 // Schedules keeps the schedules of all contexts, and makes their flows. It has
@@ -42,14 +45,33 @@ type Schedules struct {
 	board board.Board
 	flows FlowMaker
 	log   *slog.Logger
+	told  ScheduleObserver
 }
+
+// ScheduleObserver is told what becomes of the times of schedules. It must be quick.
+type ScheduleObserver interface {
+	// ScheduleTimes is told of n times that have come, once that is durable: outcome is one
+	// of [domain.ScheduleMade] and its like, late how long after the time a flow was made.
+	ScheduleTimes(t domain.TenantID, schedule, outcome string, n int64, late time.Duration)
+}
+
+// nobody is an observer that does not care.
+type nobody struct{}
+
+func (nobody) ScheduleTimes(domain.TenantID, string, string, int64, time.Duration) {}
 
 // NewSchedules returns the schedules of a board. log may be nil.
 func NewSchedules(b board.Board, f FlowMaker, log *slog.Logger) *Schedules {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Schedules{board: b, flows: f, log: log}
+	return &Schedules{board: b, flows: f, log: log, told: nobody{}}
+}
+
+// Observed has o told what happens, for metrics. It is called before anything is done.
+func (s *Schedules) Observed(o ScheduleObserver) *Schedules {
+	s.told = o
+	return s
 }
 
 // Apply makes a schedule, or changes the one of that name, in the name of by.
@@ -213,7 +235,7 @@ func (s *Schedules) Delete(ctx context.Context, tenant domain.TenantID, name str
 			return nil, err
 		}
 		b := board.Batch{Space: layout.SpaceOf(tenant)}
-		layout.ScheduleGuard(&b, old).Delete(layout.Schedule(name)).ClearAlarm(layout.ScheduleAlarm(name))
+		layout.ScheduleGuard(&b, old).Delete(layout.Schedule(name)).ClearAlarm(layout.ScheduleAlarm(name)).ClearAlarm(layout.BackfillAlarm(name))
 		if err = s.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 			return old, err
 		}
@@ -255,9 +277,10 @@ func (s *Schedules) setPaused(ctx context.Context, tenant domain.TenantID, name 
 }
 
 // write changes the record of a schedule, and its alarm with it. change gets
-// nil where there is none, and returns what it got where nothing changes.
+// nil where there is none, and returns what it got where nothing changes. also adds to the
+// commit.
 func (s *Schedules) write(ctx context.Context, tenant domain.TenantID, name string,
-	change func(old *domain.Schedule, now time.Time) (*domain.Schedule, error)) (*domain.Schedule, error) {
+	change func(old *domain.Schedule, now time.Time) (*domain.Schedule, error), also ...func(b *board.Batch, now time.Time)) (*domain.Schedule, error) {
 	for range scheduleTries {
 		now := time.Now()
 		old, err := s.Show(ctx, tenant, name)
@@ -279,6 +302,9 @@ func (s *Schedules) write(ctx context.Context, tenant domain.TenantID, name stri
 		changed.UpdatedAt = domain.At(now)
 		b.Set(layout.Schedule(name), layout.EncodeSchedule(changed)...)
 		setAlarm(&b, name, changed.State.NextMs)
+		for _, add := range also {
+			add(&b, now)
+		}
 		if err = s.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 			return changed, err
 		}

@@ -14,6 +14,7 @@ import (
 	_ "time/tzdata"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/faultboard"
@@ -67,6 +68,20 @@ func (f *flows) Submit(ctx context.Context, tenant domain.TenantID, reqs []flow.
 	defer f.mu.Unlock()
 	f.reqs = append(f.reqs, r)
 	return []flow.Receipt{{ID: id}}, nil
+}
+
+// Named are the flows that have names.
+func (f *flows) Named(ctx context.Context, tenant domain.TenantID, blueprint string, triggers []string) ([]domain.FlowID, error) {
+	ids := make([]domain.FlowID, len(triggers))
+	for i, trigger := range triggers {
+		recs, err := f.b.Get(ctx, layout.SpaceOf(tenant), "name:"+blueprint+"/"+trigger)
+		if err != nil {
+			return nil, err
+		}
+		n, _ := strconv.Atoi(recs[0].Get("id"))
+		ids[i] = domain.FlowID(n)
+	}
+	return ids, nil
 }
 
 // end lets a flow end.
@@ -177,7 +192,7 @@ func (r *timer) counts(want domain.ScheduleState) {
 	r.Helper()
 	got := r.show().State
 	got = domain.ScheduleState{Fired: got.Fired, Skipped: got.Skipped, Missed: got.Missed, Refused: got.Refused}
-	if diff := gocmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(flow.Request{})); diff != "" {
 		r.Errorf("state (-want +got):\n%s", diff)
 	}
 }
@@ -226,7 +241,7 @@ func TestTheFlowThatIsAskedFor(t *testing.T) {
 		got.Also = nil
 		want := flow.Request{Caller: 7, Blueprint: "b", Version: 3, Trigger: "night-20000101010000", Priority: 4, Env: map[string]string{"E": "${run}"},
 			Params: map[string]string{"day": "19991231/eu", "n": "5", "other": "${unknown}"}, Schedule: "s"}
-		if diff := gocmp.Diff(want, got); diff != "" {
+		if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(flow.Request{})); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
@@ -242,6 +257,29 @@ func TestMissedTimesAreMadeUp(t *testing.T) {
 		r.counts(domain.ScheduleState{Fired: 3, Missed: 2})
 		if at, _ := r.alarm(); !at.Equal(time.Date(2000, 1, 1, 6, 0, 0, 0, time.UTC)) {
 			t.Errorf("the next is at %v, want 6:00", at)
+		}
+	})
+}
+
+// outcomes counts what an observer is told.
+type outcomes map[string]int64
+
+func (o outcomes) ScheduleTimes(_ domain.TenantID, _, outcome string, n int64, _ time.Duration) {
+	o[outcome] += n
+}
+
+func TestAnObserverIsToldOfTimes(t *testing.T) {
+	timers(t, func(r *timer) {
+		told := outcomes{}
+		r.s.Observed(told)
+		window := domain.Span(3 * 3600)
+		r.apply(domain.Schedule{Every: 3600, Overlap: domain.OverlapAllow, CatchUp: &window})
+		time.Sleep(5*time.Hour + 30*time.Minute) // nobody is there
+		r.sweep()
+		r.apply(domain.Schedule{Every: 3600, Overlap: domain.OverlapSkip})
+		r.handle()
+		if told[domain.ScheduleMade] != 3 || told[domain.ScheduleMissed] != 2 || told[domain.ScheduleSkipped] != 1 {
+			t.Errorf("got %v, want 3 made, 2 missed, 1 skipped", told)
 		}
 	})
 }
@@ -530,6 +568,37 @@ func TestDelete(t *testing.T) {
 		r.handle()
 		if _, set := r.alarm(); set || len(r.triggers()) > 0 {
 			t.Errorf("the alarm is still set, flows %v", r.triggers())
+		}
+	})
+}
+
+// TestAScheduleWhoseRecordIsGoneIsTold: nobody deleted it by Ramet, and its times would
+// stay away without a word.
+func TestAScheduleWhoseRecordIsGoneIsTold(t *testing.T) {
+	timers(t, func(r *timer) {
+		lost := func() []string {
+			t.Helper()
+			lines, err := r.b.List(t.Context(), 1, layout.Lost, 0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return lines
+		}
+		r.apply(domain.Schedule{Every: 3600})
+		if _, err := r.s.Delete(t.Context(), 1, "s"); err != nil {
+			t.Fatal(err)
+		}
+		if got := lost(); len(got) != 0 {
+			t.Errorf("one that was deleted: got %q", got)
+		}
+		r.apply(domain.Schedule{Every: 3600})
+		b := board.Batch{Space: 1}
+		if err := r.b.Commit(t.Context(), *b.Delete(layout.Schedule("s"))); err != nil {
+			t.Fatal(err)
+		}
+		r.handle()
+		if got := lost(); len(got) != 1 || !strings.HasSuffix(got[0], " "+layout.Schedule("s")) {
+			t.Errorf("got %q, want the schedule", got)
 		}
 	})
 }

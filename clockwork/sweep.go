@@ -36,7 +36,14 @@ const (
 // fails on stays set and comes again, after a pause that grows; one that
 // nobody knows is logged and moved by an hour.
 func Alarms(b board.Board, log *slog.Logger, handle func(context.Context, board.Alarm) (known bool, err error), late func(time.Duration)) Routine {
-	s := sweeper[board.Alarm]{log: log, due: b.Due,
+	return AlarmsWhere(b, log, handle, late, nil)
+}
+
+// AlarmsWhere is Alarms where room says whether there is room for what alarms make: when
+// there is again, those that failed come at once.
+func AlarmsWhere(b board.Board, log *slog.Logger, handle func(context.Context, board.Alarm) (known bool, err error), late func(time.Duration),
+	room func() error) Routine {
+	s := sweeper[board.Alarm]{log: log, due: b.Due, room: room,
 		name: func(a board.Alarm) point { return point{a.Space, a.Name, a.At.UnixMilli()} },
 		handle: func(ctx context.Context, a board.Alarm) error {
 			if late != nil {
@@ -110,6 +117,7 @@ type sweeper[T any] struct {
 	due    func(ctx context.Context, limit int, wait time.Duration) ([]T, error)
 	name   func(T) point
 	handle func(context.Context, T) error
+	room   func() error // nil: there always is
 }
 
 // round sweeps until ctx ends or the board cannot be asked.
@@ -122,7 +130,13 @@ func (s sweeper[T]) round(ctx context.Context) error {
 		}
 	}
 	passed, taken := 0, 0 // in the last look
+	full := false
 	for ctx.Err() == nil {
+		if was := full; s.room != nil {
+			if full = s.room() != nil; was && !full {
+				backlog.wake()
+			}
+		}
 		// What is taken or rests is still due and comes first: the page is larger
 		// by that, so that it hides nothing. Twice what was new, so that a backlog
 		// is not read again for each page of it.

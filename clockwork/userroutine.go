@@ -27,6 +27,10 @@ const MaxRoutines = 1000
 // Jobs submits jobs.
 type Jobs interface {
 	Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error)
+	// Room returns an error while a context may have no new jobs.
+	//
+	// Errors: [domain.ErrExhausted], and those of the board.
+	Room(ctx context.Context, tenant domain.TenantID) error
 }
 
 // UserRoutines keeps the routines of all contexts and makes the jobs of their

@@ -78,9 +78,35 @@ type routineNode struct {
 
 func startRoutines(t *testing.T, b board.Board, owner string, c *counter) *routineNode {
 	t.Helper()
+	return startRoutinesIn(t, b, owner, c, &roomyJobs{})
+}
+
+// roomyJobs are those of an engine; what there is room for is said by the test.
+type roomyJobs struct {
+	*work.Engine
+	room, take atomic.Pointer[error] // what Room and Submit answer; nil: all is well
+}
+
+func (j *roomyJobs) Room(context.Context, domain.TenantID) error {
+	if full := j.room.Load(); full != nil {
+		return *full
+	}
+	return nil
+}
+
+func (j *roomyJobs) Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error) {
+	if full := j.take.Load(); full != nil {
+		return nil, *full
+	}
+	return j.Engine.Submit(ctx, tenant, jobs)
+}
+
+func startRoutinesIn(t *testing.T, b board.Board, owner string, c *counter, jobs *roomyJobs) *routineNode {
+	t.Helper()
 	cache := ban.NewCache(b, nil)
 	e := work.New(b, work.Config{Bans: cache})
-	n := &routineNode{UserRoutines: clockwork.NewUserRoutines(b, e, cache)}
+	jobs.Engine = e
+	n := &routineNode{UserRoutines: clockwork.NewUserRoutines(b, jobs, cache)}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	runner := work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: owner, Runtimes: []script.Runtime{c}, Grace: time.Millisecond})
@@ -88,7 +114,8 @@ func startRoutines(t *testing.T, b board.Board, owner string, c *counter) *routi
 	all.Go(func() { _ = cache.Run(ctx) })
 	all.Go(func() {
 		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: owner, Bans: cache}, []clockwork.Routine{
-			clockwork.Alarms(b, discard(), clockwork.Handlers(e.HandleAlarm, ban.New(b).HandleAlarm, n.HandleAlarm), nil),
+			clockwork.AlarmsWhere(b, discard(), clockwork.Handlers(e.HandleAlarm, ban.New(b).HandleAlarm, n.HandleAlarm), nil,
+				func() error { return jobs.Room(ctx, 1) }),
 			clockwork.Leases(b, discard(), e.RecoverLease),
 		})
 	})
@@ -411,6 +438,40 @@ func TestARoutineThatHadManyScalesIsDeleted(t *testing.T) {
 			t.Errorf("got %v, %v left", keys, err)
 		}
 	})
+}
+
+// TestARoundThatHasNoRoomHasNoJob: neither where that is known before, nor where it is
+// found when the job is submitted. It begins as soon as there is room.
+func TestARoundThatHasNoRoomHasNoJob(t *testing.T) {
+	full := domain.Exhaustedf("the disk is nearly full")
+	for name, c := range map[string]struct {
+		full func(*roomyJobs) *atomic.Pointer[error]
+		soon time.Duration
+	}{
+		"known before":         {func(j *roomyJobs) *atomic.Pointer[error] { return &j.room }, 200 * time.Millisecond},
+		"when it is submitted": {func(j *roomyJobs) *atomic.Pointer[error] { return &j.take }, 16 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, b *memboard.Board) {
+				runs, jobs := newCounter(), &roomyJobs{}
+				c.full(jobs).Store(&full)
+				n := startRoutinesIn(t, b, "n0/a", runs, jobs)
+				defer n.stop()
+				apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 3600 }))
+				time.Sleep(10 * time.Minute)
+				synctest.Wait() // a look at it may be under way at this very instant
+				if i := show(t, n, "sync").Instances[0]; i.Job != "" || i.Round != 0 || i.Held != full.Error() || len(runs.of("sync")) != 0 {
+					t.Errorf("got %+v after %d rounds, want none, held up by the disk", i, len(runs.of("sync")))
+				}
+				c.full(jobs).Store(nil)
+				time.Sleep(c.soon)
+				synctest.Wait()
+				if i := show(t, n, "sync").Instances[0]; i.Round != 1 || i.Held != "" || len(runs.of("sync")) != 1 {
+					t.Errorf("got %+v and %d rounds, want one", i, len(runs.of("sync")))
+				}
+			})
+		})
+	}
 }
 
 // TestARoundDoesNotTouchAJobThatHasItsNumber submits jobs by hand with the

@@ -99,6 +99,27 @@ func (c *Condition) Fields(name string, each func(fields []string, pos rhai.Pos)
 	}
 }
 
+// Takes are the names that a condition takes from one of its own, as far as they are written
+// out; all is set where it takes more of it than these, or something that is computed.
+func (c *Condition) Takes(name string) (fields []string, all bool) {
+	named, used := 0, 0
+	c.Fields(name, func(f []string, _ rhai.Pos) {
+		named++
+		if !slices.Contains(fields, f[0]) {
+			fields = append(fields, f[0])
+		}
+	})
+	for _, n := range c.script.Tree().Body {
+		syntax.Walk(n, func(n syntax.Node) bool {
+			if n, ok := n.(*syntax.Name); ok && n.Name == name {
+				used++
+			}
+			return true
+		})
+	}
+	return fields, used > named
+}
+
 // fieldNames are the names of steps, up to the first that is none, and where the first stands.
 func fieldNames(steps []syntax.Step) (fields []string, pos rhai.Pos) {
 	for i, s := range steps {

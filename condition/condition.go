@@ -20,14 +20,23 @@ const MaxBytes = domain.MaxWhenBytes
 // evalTime bounds one evaluation.
 const evalTime = time.Second
 
-// engine evaluates them all.
-var engine = sync.OnceValue(func() *rhai.Engine {
+// engine evaluates them all, listEngine those whose value is a list, which may have to go
+// through a hundred thousand elements.
+var (
+	engine     = sync.OnceValue(func() *rhai.Engine { return newEngine(100_000, 16<<20) })
+	listEngine = sync.OnceValue(func() *rhai.Engine { return newEngine(5_000_000, 64<<20) })
+)
+
+func newEngine(operations, memory int64) *rhai.Engine {
 	e := rhai.NewEngine()
-	e.MaxOperations = 100_000
-	e.MaxMemory = 16 << 20
+	e.MaxOperations = operations
+	e.MaxMemory = memory
+	// Strangers write them: what they print goes nowhere.
+	e.OnPrint = func(string) {}
+	e.OnDebug = func(string, string, rhai.Pos) {}
 	e.Syntax.Strict = true // a name that there is not is found at once
 	return e
-})
+}
 
 // Condition is a compiled expression over some names. It is safe for
 // concurrent use.
@@ -40,7 +49,14 @@ type Condition struct {
 //
 // Errors: [domain.ErrInvalid] with line, column, and what is wrong; it wraps
 // the *[rhai.Error], but for a text that is too long.
-func Compile(text string, names ...string) (*Condition, error) {
+func Compile(text string, names ...string) (*Condition, error) { return compile(engine(), text, names) }
+
+// CompileList reads an expression whose value is a list, in the same way.
+func CompileList(text string, names ...string) (*Condition, error) {
+	return compile(listEngine(), text, names)
+}
+
+func compile(e *rhai.Engine, text string, names []string) (*Condition, error) {
 	if len(text) > MaxBytes {
 		return nil, domain.Invalidf("the condition has %d bytes, the limit is %d", len(text), MaxBytes)
 	}
@@ -48,7 +64,7 @@ func Compile(text string, names ...string) (*Condition, error) {
 	for _, n := range names {
 		scope.SetConst(n, value.Unit)
 	}
-	s, err := engine().CompileExpression(text, scope)
+	s, err := e.CompileExpression(text, scope)
 	if err != nil {
 		return nil, compileError{err}
 	}
@@ -70,7 +86,7 @@ func (c *Condition) Holds(ctx context.Context, values ...value.Value) (bool, err
 	case err != nil:
 		return false, err
 	case !v.Is(value.BoolKind):
-		return false, domain.Invalidf("it is a %s, want true or false", v.TypeName())
+		return false, domain.Invalidf("it is %s, want true or false", Word(v))
 	}
 	return v.AsBool(), nil
 }
@@ -93,13 +109,14 @@ func (c *Condition) Value(ctx context.Context, values ...value.Value) (value.Val
 }
 
 // Of is a value as a condition sees it: with the names, and the left-out empty
-// fields, that its JSON has.
+// fields, that its JSON has. What a stranger's JSON in it has that Rhai has not is read loosely:
+// one event with the number 1e400 must not keep a list from all others.
 func Of(v any) (value.Value, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return value.Value{}, err
 	}
-	return value.ReadJSON(string(text))
+	return value.ReadLooseJSON(string(text))
 }
 
 // Texts is a map of strings as a condition sees it.

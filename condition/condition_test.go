@@ -1,6 +1,7 @@
 package condition_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -74,5 +75,22 @@ func TestExpressionsThatGiveData(t *testing.T) {
 	}
 	if _, err := c.Value(t.Context(), condition.Texts(map[string]string{"id": "x"})); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatIsStoredIsReadWhateverItsJSONHas(t *testing.T) {
+	c, err := condition.Compile(`thing.of == "Order"`, "thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, payload := range []string{`1e400`, `-1e400`, `"\ud800"`, `"\udc00 and \ud800\u0041"`, `{"\ud800": [1e999]}`, `"\ud83d\ude00"`} {
+		v, err := condition.Of(map[string]any{"of": "Order", "payload": json.RawMessage(payload)})
+		if err != nil {
+			t.Errorf("%s: %v", payload, err)
+			continue
+		}
+		if holds, err := c.Holds(t.Context(), v); !holds || err != nil {
+			t.Errorf("%s: got %v, %v", payload, holds, err)
+		}
 	}
 }

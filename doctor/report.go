@@ -31,6 +31,82 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
+// What findings are of, where it matters to a reader: OfJobs and OfSaga begin what the
+// findings of an audit, and of sagas that a dead letter holds, are of.
+const (
+	OfJobs   = "jobs of context "
+	OfSaga   = "saga"
+	OfAlarms = "alarms"
+)
+
+// Answers are what a node has said of itself and of a context to who asked, with the rights
+// that they have.
+type Answers struct {
+	Info api.Info
+	// The rest is not for everybody to see, nor on each node. Nil: not asked, or refused.
+	Runners  *api.RunnerPage
+	Contexts []domain.Tenant
+	Audit    *api.AuditReport // what an audit has found, or a look that repairs nothing
+	Circles  []api.Circle
+	Bans     []domain.Ban        // those that hold in the context
+	Dead     *api.DeadLetterPage // those of sagas
+	// Listeners and Webhooks are those of the context.
+	Listeners []api.Listener
+	Webhooks  []api.Webhook
+	Peers     []api.PeerView
+	Nodes     []domain.Node // those of the board
+}
+
+// Of is the report of answers, for a program of a version. It is the one order and choice of
+// what is looked at: a command and a page that ask the same say the same.
+func Of(a Answers, version string, now time.Time) Report {
+	var c Report
+	c.Node(a.Info, version, now)
+	c.nodes(a.Nodes, now)
+	if a.Runners != nil {
+		c.Runners(a.Runners.Runners, now)
+		c.isolation(a.Contexts, a.Runners.Runners, now)
+	}
+	var told []domain.Finding
+	if a.Audit != nil {
+		c.Jobs(*a.Audit)
+		told = a.Audit.Stuck
+	}
+	c.circles(a.Circles, told)
+	c.bans(a.Bans)
+	if a.Dead != nil {
+		c.Held(*a.Dead)
+	}
+	c.starts(a.Listeners, a.Webhooks)
+	for _, t := range a.Contexts {
+		if hooks := t.On.Names(); hooks != "" {
+			c.add("hooks", OK, "flows of context %d that have no hooks of their own call its own: %s", t.ID, hooks)
+		}
+	}
+	c.Peers(a.Peers)
+	return c
+}
+
+// starts names what something outside is to start, and does not.
+func (c *Report) starts(listeners []api.Listener, webhooks []api.Webhook) {
+	for _, l := range listeners {
+		switch {
+		case l.Paused:
+			c.add("listener "+l.Name, Warning, "it is paused: events wait until `ramet listener resume %s`", l.Name)
+		case l.State.HeldMs != 0:
+			c.add("listener "+l.Name, Warning, "events wait, as was seen at %s: %s", clock(l.State.HeldMs), l.State.HeldWhy)
+		}
+	}
+	for _, w := range webhooks {
+		switch {
+		case w.Paused:
+			c.add("webhook "+w.Name, Warning, "it is paused: senders are refused until `ramet webhook update %s --paused=false`", w.Name)
+		case w.State.RefusedLast():
+			c.add("webhook "+w.Name, Warning, "the last delivery was refused, at %s: %s", clock(w.State.RefusedMs), w.State.LastError)
+		}
+	}
+}
+
 func (c *Report) add(what, state, format string, args ...any) {
 	c.Findings = append(c.Findings, Finding{what, state, fmt.Sprintf(format, args...)})
 }
@@ -42,6 +118,25 @@ func (c *Report) warn(what string, applies bool, text, good string) {
 		return
 	}
 	c.add(what, OK, "%s", good)
+}
+
+// bansTold is how many bans are named.
+const bansTold = 5
+
+// bans names what people have stopped: work that waits for it is in order, and does nothing.
+func (c *Report) bans(list []domain.Ban) {
+	for i, b := range list {
+		if i == bansTold {
+			c.add("bans", Warning, "%d more: see `ramet ban list`", len(list)-i)
+			return
+		}
+		until := ""
+		if b.UntilMs != 0 {
+			until = ", until " + clock(b.UntilMs)
+		}
+		c.add("ban", Warning, "actor %d has stopped %s (level %s) since %s%s: %s; `ramet ban lift %s` lets it go on",
+			b.By, b.BanScope, b.Level, clock(b.AtMs), until, b.Reason, b.BanScope.Words())
+	}
 }
 
 // heldTold is how many instances that are held are named.
@@ -56,12 +151,12 @@ func (c *Report) Held(list api.DeadLetterPage) {
 			continue
 		}
 		if n++; n <= heldTold {
-			c.add("saga "+d.Saga, Warning, "instance %s does nothing until somebody replays or drops the dead letter saga %s: %s",
+			c.add(OfSaga+" "+d.Saga, Warning, "instance %s does nothing until somebody replays or drops the dead letter saga %s: %s",
 				d.Correlation, d.ID, d.Cause)
 		}
 	}
 	if n > heldTold {
-		c.add("sagas", Warning, "%d more instances are held by dead letters: see `ramet deadletter list`", n-heldTold)
+		c.add(OfSaga+"s", Warning, "%d more instances are held by dead letters: see `ramet deadletter list`", n-heldTold)
 	}
 }
 
@@ -96,6 +191,7 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 		c.add("board", Warning, "it may have lost what it had acknowledged before %s: %s. Jobs of that time may be gone or run again; look whether what "+
 			"matters is there, and submit it anew where it is not. No number is given out twice", clock(l.AtMs), l.Cause)
 	}
+	c.standsOn(info, now)
 	for _, text := range info.Evictions {
 		c.add("board", Bad, "%s", text)
 	}
@@ -114,7 +210,7 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 	case info.Archive != "":
 		c.store("archive", info.Archive+"; what is archived survives ", info.ArchiveDurability)
 	}
-	if b := info.ArchiveBacklog; b != nil && b.Waiting > 0 && now.Sub(time.UnixMilli(cmp.Or(b.OldestMs, b.ToldMs))) > archiveLate {
+	if b := info.ArchiveBacklog; b != nil && info.Archive != "none" && b.Waiting > 0 && now.Sub(time.UnixMilli(cmp.Or(b.OldestMs, b.ToldMs))) > archiveLate {
 		c.add("archive", Warning, "it is behind: %s (told %s). What has ended stays on the board until it is there, and the board grows: give the archive a "+
 			"faster place, archive less of a context (`ramet context update --archives`), or see whether a node on duty as clockwork reaches it",
 			BacklogText(*b, now), clock(b.ToldMs))
@@ -122,12 +218,20 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 	if info.StreamError != "" {
 		c.add("streams", Bad, "events are not taken: %s", info.StreamError)
 	}
-	if late := info.LateAlarm; late != nil && info.BoardError == "" && time.Duration(late.LateMs)*time.Millisecond > lateAlarm {
-		c.add("alarms", Warning, "what comes due is not done at once: %q of context %d has waited for %v; is a node on duty as clockwork, and does "+
+	if late := info.LateAlarm; late != nil && info.BoardError == "" && !justStarted(info, now) && time.Duration(late.LateMs)*time.Millisecond > lateAlarm {
+		c.add(OfAlarms, Warning, "what comes due is not done at once: %q of context %d has waited for %v; is a node on duty as clockwork, and does "+
 			"its log say that handling fails?", late.Name, late.Context, time.Duration(late.LateMs/1000)*time.Second)
 	} else if info.Board != "" && info.BoardError == "" { // who may not see it is not told that all is well
-		c.add("alarms", OK, "what comes due is done in time")
+		c.add(OfAlarms, OK, "what comes due is done in time")
 	}
+}
+
+// catchesUp is for how long after its start a node may have things to do that came due before,
+// as on a board that was copied or restored.
+const catchesUp = time.Minute
+
+func justStarted(info api.Info, now time.Time) bool {
+	return info.StartedMs != 0 && now.Sub(time.UnixMilli(info.StartedMs)) < catchesUp
 }
 
 // link says how a link to another site stands.
@@ -186,7 +290,7 @@ func (c *Report) Runners(list []domain.Runner, now time.Time) {
 			continue // its node was stopped, as `ramet node list` says
 		}
 		if (r.Node != "" || r.Worker != "") && !r.Alive(now) { // a foreign one need not say that it lives
-			c.add(name, Warning, "not seen since %s", cmp.Or(clock(r.SeenMs), "ever"))
+			c.add(name, Warning, "not seen since %s, and it did not say that it stops: start it again; what it had goes on elsewhere", cmp.Or(clock(r.SeenMs), "ever"))
 			continue
 		}
 		if ahead := time.UnixMilli(r.SeenMs).Sub(now); ahead > clocksDiffer {
@@ -212,7 +316,7 @@ func (c *Report) Runners(list []domain.Runner, now time.Time) {
 
 // isolation finds the contexts whose scripts cannot be held in everywhere as far
 // as they want: their jobs are left to other nodes, if there are such.
-func (c *Report) Isolation(contexts []domain.Tenant, runners []domain.Runner, now time.Time) {
+func (c *Report) isolation(contexts []domain.Tenant, runners []domain.Runner, now time.Time) {
 	for _, t := range contexts {
 		for _, r := range runners {
 			for _, s := range r.Serves {
@@ -249,7 +353,7 @@ func levelText(s domain.Service) string {
 }
 
 func (c *Report) Jobs(r api.AuditReport) {
-	what := fmt.Sprintf("jobs of context %d", r.Context)
+	what := fmt.Sprintf("%s%d", OfJobs, r.Context)
 	for _, f := range r.Repaired {
 		c.add(what, Warning, "%s was repaired: %s", f.Key, f.Text)
 	}
@@ -271,7 +375,7 @@ func (c *Report) Jobs(r api.AuditReport) {
 
 // circles finds those that stand still: nobody serves them, or no list lies where
 // their tasks would wait, unless the audit has said so.
-func (c *Report) Circles(list []api.Circle, told []domain.Finding) {
+func (c *Report) circles(list []api.Circle, told []domain.Finding) {
 	for _, one := range list {
 		what := "circle " + one.Name
 		switch {
@@ -313,12 +417,12 @@ func Unlinked(p api.PeerView) (nodes []domain.PeerNode) {
 	return nodes
 }
 
-// clock is an instant by the clock of who asks.
+// clock is an instant by the clock of who asks, with its zone.
 func clock(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
-	return time.UnixMilli(ms).Local().Format(time.DateTime)
+	return time.UnixMilli(ms).Local().Format("2006-01-02 15:04:05Z07:00")
 }
 
 // short is the beginning of a public key, by which people tell keys apart.

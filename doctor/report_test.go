@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +126,27 @@ func TestDoctorTellsWhatMayBeLost(t *testing.T) {
 	}
 }
 
+func TestDoctorNamesWhatPeopleHaveStopped(t *testing.T) {
+	ban := func(name string) domain.Ban {
+		return domain.Ban{BanScope: domain.BanScope{Kind: domain.BanType, Context: 7, Name: name}, Level: domain.BanPick, By: 12, AtMs: 1_000_000, Reason: "a leak"}
+	}
+	list := []domain.Ban{{BanScope: domain.BanScope{Kind: domain.BanContext, Context: 7}, Level: domain.BanCreate, By: 1, Reason: "unpaid", UntilMs: 2_000_000}}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		list = append(list, ban(name))
+	}
+	report := Of(Answers{Bans: list}, "v1", time.Now())
+	text := fmt.Sprint(report.Findings)
+	for _, want := range []string{"has stopped 7:context (level create)", "until 1970-01-01", "unpaid; `ramet ban lift context --context 7` lets it go on",
+		"actor 12 has stopped 7:type:a (level pick)", "a leak; `ramet ban lift type a --context 7`", "{bans warning 1 more"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing says %q: %s", want, text)
+		}
+	}
+	if strings.Contains(text, "7:type:e") {
+		t.Error("all are named")
+	}
+}
+
 func TestDoctorNamesCirclesThatNobodyServes(t *testing.T) {
 	var c Report
 	named := func(name string, queued int, fault string, nodes ...string) api.Circle {
@@ -132,7 +154,7 @@ func TestDoctorNamesCirclesThatNobodyServes(t *testing.T) {
 		one.Name, one.Queued, one.Fault = name, queued, fault
 		return one
 	}
-	c.Circles([]api.Circle{named("served", 5, "", "nina"), named("lonely", 3, ""), named("empty", 0, ""), named("bad", 0, "no list lies there"),
+	c.circles([]api.Circle{named("served", 5, "", "nina"), named("lonely", 3, ""), named("empty", 0, ""), named("bad", 0, "no list lies there"),
 		named("known", 0, "no list lies there")}, []domain.Finding{{Key: "rhai_tasks:known"}})
 	want := []Finding{
 		{"circle lonely", Warning, "tasks wait in it (3), and no node that is alive serves it: see `ramet serve --circle`; workers of others do not tell"},
@@ -174,7 +196,7 @@ func TestDoctorTellsWhichContextsAreLeftAlone(t *testing.T) {
 	gone := runner
 	gone.SeenMs = now.Add(-time.Hour).UnixMilli()
 	var c Report
-	c.Isolation([]domain.Tenant{{ID: 1}, {ID: 7, Isolation: domain.Sealed}, {ID: 8, Isolation: domain.Walled}}, []domain.Runner{runner, gone}, now)
+	c.isolation([]domain.Tenant{{ID: 1}, {ID: 7, Isolation: domain.Sealed}, {ID: 8, Isolation: domain.Walled}}, []domain.Runner{runner, gone}, now)
 	want := Finding{"context 7", Warning, "runner nina takes none of its shell jobs: the context wants its scripts sealed; no network namespaces"}
 	if len(c.Findings) != 1 || c.Findings[0] != want {
 		t.Errorf("got %+v, want %+v", c.Findings, want)

@@ -3,7 +3,7 @@
 //
 //	text ──Read──> values by name ──> JSON ──> a Go type
 //	  │                                          │
-//	faults with line and column <──Place── what its own check finds
+//	faults with line and column <─Position─ what its own check finds
 //
 // A table ([Object], [Field]) has every field of a kind of document with its
 // kind, its limits and a sentence: the reader goes by it, and the JSON Schema

@@ -10,10 +10,12 @@ const (
 	AText        Kind = iota + 1 // a text
 	AValue                       // a text; numbers and booleans are taken as written
 	ANumber                      // a whole number
+	ADecimal                     // a number
 	AFlag                        // true or false
 	ASpan                        // see [domain.Span]
 	AnInstant                    // see [domain.Instant]
 	SomeTexts                    // a list of texts, or one text
+	SomeValues                   // a list of texts, or one; each as AValue
 	SomeNumbers                  // a list of whole numbers
 	AMap                         // names and values, as AValue
 	AnObject                     // an object: a mapping with known fields
@@ -37,7 +39,11 @@ type Field struct {
 	Enum     []string // of a text, of the values of choices
 	Pattern  string   // of a text, of the items of a list, of the names of a map
 	Initial  any      // what it is when it is not there
-	Of       *Object
+	// Hint is said of a value that is of another kind, and of an empty text where Full
+	// refuses one.
+	Hint string
+	Full bool
+	Of   *Object
 	// Key is the field of an object that its name is, in what NamedObjects has: a
 	// text, or a whole number where KeyNumber says so.
 	Key       string
@@ -55,7 +61,7 @@ type Object struct {
 	// Not are fields that exclude each other, for the schema.
 	Not []string
 	// After, when not nil, looks at what was read of a mapping, and may change it.
-	After func(r *Reader, at Place, values map[string]any)
+	After func(r *Reader, at Position, values map[string]any)
 
 	names  []string
 	byName map[string]*Field
@@ -102,14 +108,18 @@ func (f *Field) want() string {
 			return fmt.Sprintf("a whole number from %d to %d", f.Min, f.Max)
 		}
 		return "a whole number"
+	case ADecimal:
+		return fmt.Sprintf("a number from %d to %d", f.Min, f.Max)
 	case AFlag:
 		return "true or false"
 	case ASpan:
-		return "a span of time, as 90, 90s or 1h30m"
+		return "a span of time, as 90, 90s, 1h30m or 2d"
 	case AnInstant:
 		return "an instant, as 2026-01-31T02:00:00Z, or Unix milliseconds"
 	case SomeTexts:
 		return "a list of texts, or one"
+	case SomeValues:
+		return "a list of texts, numbers, true or false, or one of them"
 	case SomeNumbers:
 		return fmt.Sprintf("a list of whole numbers from %d to %d", f.Min, f.Max)
 	case AMap, SomeData:

@@ -93,14 +93,14 @@ func (r *Reader) Add(f domain.Fault) { r.faults = append(r.faults, r.Find(f)) }
 // Line is where in the text the thing stands that a path leads to.
 func (r *Reader) Line(path string) int { return r.Find(domain.Fault{Path: path}).Line }
 
-// Place is where a mapping stands.
-type Place struct {
+// Position is where a mapping stands.
+type Position struct {
 	Path string
 	node *yaml.Node
 }
 
 // Fault adds a fault of a field of a mapping.
-func (r *Reader) Fault(at Place, field, format string, args ...any) {
+func (r *Reader) Fault(at Position, field, format string, args ...any) {
 	n := at.node
 	if f := r.enter(n, field); f != nil {
 		n = f
@@ -110,7 +110,7 @@ func (r *Reader) Fault(at Place, field, format string, args ...any) {
 
 // ReadFile reads the file that a field of a mapping names; nil where that
 // cannot be, which is a fault then.
-func (r *Reader) ReadFile(at Place, field, file, instead string) *string {
+func (r *Reader) ReadFile(at Position, field, file, instead string) *string {
 	if r.options.ReadFile == nil {
 		r.Fault(at, field, "a file is read only by the command line, next to the %s's own file; give its text as %s", r.options.noun(), instead)
 		return nil
@@ -257,7 +257,7 @@ func (r *Reader) object(n *yaml.Node, path string, o *Object, key *Field) map[st
 		}
 	}
 	if o.After != nil {
-		o.After(r, Place{path, m}, values)
+		o.After(r, Position{path, m}, values)
 	}
 	return values
 }

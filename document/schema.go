@@ -10,7 +10,7 @@ import (
 
 // The forms of texts that stand for something.
 const (
-	spanPattern    = `^([0-9]+|([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+)$`
+	spanPattern    = `^([0-9]+|[0-9]+d|([0-9]+d)?([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+)$`
 	instantPattern = `^([0-9]+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))$`
 )
 
@@ -76,10 +76,13 @@ func (f *Field) schema(defs schema) schema {
 			s["maximum"] = f.Max
 		}
 		return s
+	case ADecimal:
+		return schema{"type": "number", "minimum": f.Min, "maximum": f.Max}
 	case AFlag:
 		return schema{"type": "boolean"}
 	case ASpan:
-		return schema{"type": []string{"integer", "string"}, "minimum": 0, "maximum": math.MaxUint32, "pattern": spanPattern, "examples": []any{90, "90s", "1h30m"}}
+		return schema{"type": []string{"integer", "string"}, "minimum": 0, "maximum": math.MaxUint32, "pattern": spanPattern,
+			"examples": []any{90, "90s", "1h30m", "2d"}}
 	case AnInstant:
 		return schema{"type": []string{"integer", "string"}, "minimum": 0, "maximum": domain.MaxNotBefore, "pattern": instantPattern,
 			"examples": []any{"2026-01-31T02:00:00Z", 1769824800000}}
@@ -92,6 +95,9 @@ func (f *Field) schema(defs schema) schema {
 			item["enum"] = f.Enum
 		}
 		return schema{"anyOf": []schema{item, {"type": "array", "items": item, "maxItems": f.Most, "uniqueItems": true}}}
+	case SomeValues:
+		item := schema{"type": []string{"string", "number", "boolean"}}
+		return schema{"anyOf": []schema{item, {"type": "array", "items": item, "maxItems": f.Most}}}
 	case SomeNumbers:
 		item := schema{"type": "integer", "minimum": f.Min, "maximum": f.Max}
 		return schema{"type": "array", "items": item, "maxItems": f.Most, "uniqueItems": true}

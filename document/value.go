@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -27,7 +28,9 @@ func (r *Reader) value(n *yaml.Node, path string, f *Field) any {
 	case SomeChoices:
 		return r.choices(n, path, f)
 	case SomeTexts:
-		return r.texts(n, path, f)
+		return r.texts(n, path, f, AText)
+	case SomeValues:
+		return r.texts(n, path, f, AValue)
 	case SomeNumbers:
 		return r.numbers(n, path, f)
 	case SomeData:
@@ -40,9 +43,15 @@ func (r *Reader) value(n *yaml.Node, path string, f *Field) any {
 		return nil
 	}
 	out, ok := scalar(v, f.Kind)
-	if !ok {
-		r.fault(n, path, "got %s, want %s", describe(v), f.want())
+	switch hint := ""; {
+	case !ok && f.Hint != "":
+		hint = "; " + f.Hint
+		fallthrough
+	case !ok:
+		r.fault(n, path, "got %s, want %s%s", describe(v), f.want(), hint)
 		return nil
+	case f.Full && out == "":
+		r.fault(n, path, "it is empty: %s", f.Hint)
 	}
 	return out
 }
@@ -61,6 +70,10 @@ func scalar(n *yaml.Node, k Kind) (any, bool) {
 	case ANumber:
 		var v int64
 		return &v, tag == "!!int" && n.Decode(&v) == nil
+	case ADecimal:
+		var v float64
+		// JSON, which the value becomes, has neither ".nan" nor ".inf".
+		return &v, (tag == "!!int" || tag == "!!float") && n.Decode(&v) == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 	case AFlag:
 		var v bool
 		return &v, tag == "!!bool" && n.Decode(&v) == nil
@@ -190,13 +203,13 @@ func (r *Reader) item(n *yaml.Node, path string, f *Field) map[string]any {
 	return r.object(n, path, f.Of, nil)
 }
 
-// texts reads a list of texts, or one.
-func (r *Reader) texts(n *yaml.Node, path string, f *Field) any {
+// texts reads a list of texts, or one, each of which is of a kind.
+func (r *Reader) texts(n *yaml.Node, path string, f *Field, kind Kind) any {
 	list := r.resolve(n)
 	if list == nil {
 		return nil
 	}
-	if v, ok := scalar(list, AText); ok {
+	if v, ok := scalar(list, kind); ok {
 		return []any{v}
 	}
 	if list.Kind != yaml.SequenceNode {
@@ -207,7 +220,7 @@ func (r *Reader) texts(n *yaml.Node, path string, f *Field) any {
 	for i, item := range list.Content {
 		v, ok := any(""), false
 		if t := r.resolve(item); t != nil {
-			v, ok = scalar(t, AText)
+			v, ok = scalar(t, kind)
 		}
 		if !ok {
 			r.fault(item, fmt.Sprintf("%s[%d]", path, i), "got %s, want a text", describe(item))

@@ -1,6 +1,9 @@
 package domain
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Limits of a blueprint.
 const (
@@ -31,12 +34,14 @@ const (
 	StepSingle   StepKind = "single"   // one job
 	StepShard    StepKind = "shard"    // a job for each index
 	StepPack     StepKind = "pack"     // a job for each range
+	StepEach     StepKind = "each"     // a job for each element of a list
 	StepApproval StepKind = "approval" // a person says yes or no
 	StepEffect   StepKind = "effect"   // a call to the outside
+	StepFlow     StepKind = "flow"     // a flow of another blueprint
 )
 
 // StepKinds are all of them.
-var StepKinds = []StepKind{StepSingle, StepShard, StepPack, StepApproval, StepEffect}
+var StepKinds = []StepKind{StepSingle, StepShard, StepPack, StepEach, StepApproval, StepEffect, StepFlow}
 
 // EffectScript is the script of a job that calls an effect, as JSON.
 type EffectScript struct {
@@ -74,20 +79,30 @@ type Blueprint struct {
 	// Priority of its jobs, 0..9; larger goes first.
 	Priority int               `json:"priority,omitzero"`
 	Params   map[string]string `json:"params,omitzero"`
-	Env      map[string]string `json:"env,omitzero"`
+	// Inputs declare params. Where there are some, a request gives those alone.
+	Inputs []TypedField      `json:"inputs,omitzero"`
+	Env    map[string]string `json:"env,omitzero"`
+	// Secrets are secrets of the context that all its scripts find: variable -> name.
+	Secrets map[string]string `json:"secrets,omitzero"`
 	// UniqueAlive refuses a second flow while one is unfinished.
 	UniqueAlive bool `json:"unique_alive,omitzero"`
 	// MaxParallel bounds the unfinished jobs of a flow. 0: the steps' windows only.
 	MaxParallel int `json:"max_parallel,omitzero"`
 	// OnError is abort or continue. Default: abort.
 	OnError OnError `json:"on_error,omitzero"`
+	// On is what is done once a flow has ended, or takes too long.
+	On *Hooks `json:"on,omitzero"`
+	// Concurrency bounds how many flows of the context with the same key are under way.
+	Concurrency *Concurrency `json:"concurrency,omitzero"`
+	// Rate bounds how many of them begin in a minute.
+	Rate *Rate `json:"rate,omitzero"`
 	// After is an instant before which nothing of the flow begins: Unix ms, or
 	// RFC 3339.
 	After Instant `json:"after,omitzero"`
 	// Duration is how long it is expected to take: a longer one is shown as slow.
 	Duration Span `json:"duration,omitzero"`
-	// Retention is how long the flow stays on the board after its end.
-	// 0: the node's.
+	// Retention is how long the flow stays on the board after its end, at least: what is
+	// shorter than the node's changes nothing.
 	Retention Span   `json:"retention,omitzero"`
 	Steps     []Step `json:"steps"`
 	// Output picks and renames what the flow's result has: name -> "<step>.<key>".
@@ -99,16 +114,18 @@ type Blueprint struct {
 // Source: seed 004, "step define".
 type Step struct {
 	Name       string            `json:"name"`
-	Kind       StepKind          `json:"kind,omitzero"` // default: shard or pack where that is given, else single
+	Kind       StepKind          `json:"kind,omitzero"` // default: what else is given says, or single
 	Summary    string            `json:"summary,omitzero"`
 	Script     string            `json:"script,omitzero"`
 	ScriptType ScriptType        `json:"script_type,omitzero"`
 	Effect     *EffectCall       `json:"effect,omitzero"`
 	Params     map[string]string `json:"params,omitzero"`
 	Env        map[string]string `json:"env,omitzero"`
-	Timeout    Span              `json:"timeout,omitzero"` // of one attempt; default: the node's
-	Retries    int               `json:"retries,omitzero"` // 0..255
-	Retry      *Retry            `json:"retry,omitzero"`   // which ends are tried again; default: all
+	// Secrets go over those of the blueprint.
+	Secrets map[string]string `json:"secrets,omitzero"`
+	Timeout Span              `json:"timeout,omitzero"` // of one attempt; default: the node's
+	Retries int               `json:"retries,omitzero"` // 0..255
+	Retry   *Retry            `json:"retry,omitzero"`   // which ends are tried again; default: all
 	// Needs are steps that must end well before this one starts.
 	Needs []string `json:"needs,omitzero"`
 	// Phase orders weakly: a step starts when all steps of all smaller phases
@@ -121,6 +138,10 @@ type Step struct {
 	// When is a Rhai expression over params and needs; the step is skipped
 	// where it is false.
 	When string `json:"when,omitzero"`
+	// Approval is who decides a step of kind approval, until when, and what they answer.
+	Approval *Approval `json:"approval,omitzero"`
+	// Repeat runs the step again until something holds.
+	Repeat *Repeat `json:"repeat,omitzero"`
 	// After is an instant before which the step does not start.
 	After Instant `json:"after,omitzero"`
 	// Weight is its part of the flow's progress. Default: 1.
@@ -134,10 +155,40 @@ type Step struct {
 	// At is another context its jobs go to.
 	At string `json:"at,omitzero"`
 	// Checkpoint says that the script keeps one between attempts; every script may.
-	Checkpoint bool   `json:"checkpoint,omitzero"`
-	Shard      *Shard `json:"shard,omitzero"`
-	Pack       *Pack  `json:"pack,omitzero"`
+	Checkpoint bool `json:"checkpoint,omitzero"`
+	// Artifacts are the files that a job leaves in its work folder for those after it:
+	// paths, with * and **.
+	Artifacts []string `json:"artifacts,omitzero"`
+	// Cache has the step take what it did before for the same key.
+	Cache *StepCache `json:"cache,omitzero"`
+	Shard *Shard     `json:"shard,omitzero"`
+	Pack  *Pack      `json:"pack,omitzero"`
+	// Each is a Rhai expression over params and needs, whose value is a list: there is a
+	// job for each element.
+	Each string `json:"each,omitzero"`
+	// Window is how many unfinished jobs of a step with Each or Matrix there are at once. Default:
+	// [DefaultWindow].
+	Window int `json:"window,omitzero"`
+	// Matrix stands for a list: there is a job for each combination of its axes' values.
+	Matrix Matrix `json:"matrix,omitzero"`
+	// Key is a Rhai expression over item: the name of an element, one in its list.
+	Key string `json:"key,omitzero"`
+	// Flow is the flow that a step of kind flow makes and waits for; with Each or Matrix,
+	// one for each element.
+	Flow *FlowCall `json:"flow,omitzero"`
 }
+
+const (
+	// MaxEach is how many elements a list may have that a step is done for.
+	MaxEach = 100_000
+	// MaxItemBytes bounds an element, and what a job leaves that the steps after it find
+	// in the list of results, each as JSON.
+	MaxItemBytes = 8 << 10
+	// MaxListBytes bounds all elements of a list together, as JSON.
+	MaxListBytes = 16 << 20
+	// MaxResultsBytes bounds the list of results, as JSON.
+	MaxResultsBytes = 4 << 20
+)
 
 // Shard splits a step by index: jobs Start to Count-1.
 type Shard struct {
@@ -169,19 +220,62 @@ type EffectCall struct {
 	Payload string            `json:"payload,omitzero"`
 }
 
+// NamesSecrets reports whether the blueprint, or a step of it, names secrets of its context.
+func (b *Blueprint) NamesSecrets() bool {
+	return len(b.Secrets) > 0 || slices.ContainsFunc(b.Steps, func(s Step) bool { return len(s.Secrets) > 0 })
+}
+
+// Follows reports whether a step comes after another in any case: it needs that, directly or
+// through others, or is of a later phase. places are where steps stand, by name.
+func (b *Blueprint) Follows(i, on int, places map[string]int) bool {
+	if b.Steps[on].Phase < b.Steps[i].Phase || slices.Contains(b.Steps[i].Needs, b.Steps[on].Name) {
+		return true
+	}
+	seen := make([]bool, len(b.Steps))
+	for left := []int{i}; len(left) > 0; {
+		from := left[len(left)-1]
+		left = left[:len(left)-1]
+		for _, need := range b.Steps[from].Needs {
+			k, known := places[need]
+			if known && k == on {
+				return true
+			}
+			if known && !seen[k] {
+				seen[k], left = true, append(left, k)
+			}
+		}
+	}
+	return false
+}
+
 // KindOr is the step's kind, found out where it is not said.
 func (s *Step) KindOr() StepKind {
 	switch {
 	case s.Kind != "":
 		return s.Kind
+	case s.Flow != nil:
+		return StepFlow
 	case s.Shard != nil:
 		return StepShard
 	case s.Pack != nil:
 		return StepPack
+	case s.Listed():
+		return StepEach
 	case s.Effect != nil:
 		return StepEffect
+	case s.Approval != nil:
+		return StepApproval
 	}
 	return StepSingle
+}
+
+// Call is the call to the outside that a job of the step makes: the step's own, or the
+// notice of an approval; nil where there is none.
+func (s *Step) Call() *EffectCall {
+	if s.KindOr() == StepApproval && s.Approval != nil {
+		return s.Approval.Notice
+	}
+	return s.Effect
 }
 
 // WeightOr is the step's weight.
@@ -194,6 +288,8 @@ func (s *Step) WindowOr() int {
 		return cmp.Or(s.Shard.Window, DefaultWindow)
 	case s.Pack != nil:
 		return cmp.Or(s.Pack.Window, DefaultWindow)
+	case s.Listed():
+		return cmp.Or(s.Window, DefaultWindow)
 	}
 	return 1
 }

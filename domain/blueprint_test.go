@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,11 +63,28 @@ func TestFaultsOfABlueprint(t *testing.T) {
 			{Name: "g", Script: "x", ScriptType: "v", Shard: &domain.Shard{Count: 1, Window: 1001}},
 			{Name: "h", Script: "x", ScriptType: "v", Pack: &domain.Pack{Size: 1, End: &far}}}},
 			[]string{
-				`steps[0].kind: "loop": want single, shard, pack, approval or effect`, "steps[1].shard: a step of kind shard needs shard.count",
+				`steps[0].kind: "loop": want single, shard, pack, each, approval, effect or flow`, "steps[1].shard: a step of kind shard needs shard.count",
 				"steps[2].pack: a step of kind pack needs pack.size, and pack.end or pack.endless", "steps[3].script: a step of kind approval has no script",
 				"steps[3].effect: the step is of kind approval", "steps[4].effect: a step of kind effect needs effect.target, the name of an effect",
 				`steps[5].script_type: script type "V": want a lower-case name such as python, shell or v`, "steps[5].shard: the step is of kind single",
 				"steps[5].pack: the step is of kind single", "steps[6].shard: window 1001: want 1 to 1000", "steps[7].pack: end -2: want 0 or more, or -1 for none"}},
+		{"lists and products", domain.Blueprint{Name: "n", Steps: []domain.Step{
+			{Name: "a", Script: "x", ScriptType: "v", Each: "[1]", Matrix: domain.Matrix{"x": json.RawMessage("[1]")}},
+			{Name: "b", Script: "x", ScriptType: "v", Matrix: domain.Matrix{"1": json.RawMessage("[1]"), "n": json.RawMessage("7"), "o": json.RawMessage("null"),
+				"x": json.RawMessage(`""`), "y": json.RawMessage(`"` + strings.Repeat("x", 8<<10+1) + `"`)}, Key: strings.Repeat("x", 4<<10+1), Window: 1001},
+			{Name: "c", Script: "x", ScriptType: "v", Matrix: domain.Matrix{"x": ones(400), "y": ones(400)}},
+			{Name: "d", Script: "x", ScriptType: "v", Key: "item", Kind: domain.StepSingle, Matrix: domain.Matrix{"x": ones(1)}},
+			{Name: "e", Script: "x", ScriptType: "v", Kind: domain.StepEach}}},
+			[]string{
+				"steps[0].matrix: each is given too; want one of them",
+				`steps[1].matrix.1: axis "1": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
+				"steps[1].matrix.n: want a list, or a Rhai expression over params and needs whose value is one",
+				"steps[1].matrix.o: want a list, or a Rhai expression over params and needs whose value is one",
+				"steps[1].matrix.x: want a list, or a Rhai expression over params and needs whose value is one",
+				"steps[1].matrix.y: 8193 bytes, the limit is 8192", "steps[1].window: 1001: want 1 to 1000", "steps[1].key: 4097 bytes, the limit is 4096",
+				"steps[2].matrix: the product of its lists has more than 100000 elements; a pack has no such bound",
+				"steps[3].matrix: the step is of kind single", "steps[3].key: it names the elements of a step with each or matrix",
+				"steps[4].each: a step of kind each needs each, an expression whose value is a list, or matrix, lists by name"}},
 		{"effects", domain.Blueprint{Name: "n", Steps: []domain.Step{
 			{Name: "a", Effect: &domain.EffectCall{Target: "pay", Payload: "#{}"}}, {Name: "b", Effect: &domain.EffectCall{Target: "https://bank/pay"}},
 			{Name: "c", Effect: &domain.EffectCall{Target: "pay", Params: map[string]string{"a": "1", "1": "b"}, Payload: "#{}"}},
@@ -136,7 +154,8 @@ func TestFaultsAreBounded(t *testing.T) {
 func TestSpansOfTime(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0": 0, "90": 90 * time.Second, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "4294967295": 4294967295 * time.Second, "1.5m": 90 * time.Second,
-		"": -1, "-1": -1, "-1s": -1, "1.5s": -1, "4294967296": -1, "soon": -1, "1d": -1, "2000000h": -1,
+		"": -1, "-1": -1, "-1s": -1, "1.5s": -1, "4294967296": -1, "soon": -1, "2000000h": -1,
+		"2d": 48 * time.Hour, "1d12h": 36 * time.Hour, "0d": 0, "d": -1, "-1d": -1, "1d-1h": -1, "1h1d": -1, "1.5d": -1, "99999d": -1, "49711d": -1,
 	} {
 		got, err := domain.ParseSpan(text)
 		if want < 0 {
@@ -176,3 +195,6 @@ func TestTheNearestName(t *testing.T) {
 		}
 	}
 }
+
+// ones is an axis of n values.
+func ones(n int) json.RawMessage { return json.RawMessage("[" + strings.Repeat("1,", n-1) + "1]") }

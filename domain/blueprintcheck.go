@@ -57,6 +57,9 @@ func (b *Blueprint) Check() []Fault {
 	for i := range b.Steps {
 		c.step(i)
 	}
+	c.hooks()
+	c.concurrency()
+	c.rate()
 	c.circle()
 	c.output()
 	return c.faults
@@ -97,7 +100,9 @@ func (c *checker) head() {
 	}
 	c.params("params", b.Params)
 	c.err("params", paramsApart(b.Params))
+	c.inputs()
 	c.env("env", b.Env)
+	c.secrets("secrets", b.Secrets, b.Env)
 	switch n := len(b.Steps); {
 	case n == 0:
 		c.fault("steps", "there are none: want at least one")
@@ -151,6 +156,18 @@ func (c *checker) env(path string, env map[string]string) {
 	}
 }
 
+func (c *checker) secrets(path string, secrets, env map[string]string) {
+	if len(secrets) > MaxSecrets {
+		c.fault(path, "%d secrets, the limit is %d", len(secrets), MaxSecrets)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		if fault := secretFault(name, secrets[name], env); fault != "" {
+			c.fault(path+"."+name, "%s", fault)
+		}
+	}
+}
+
 func (c *checker) affinity(path string, labels map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		c.err(path+"."+name, ValidateName("label", name))
@@ -180,18 +197,7 @@ func (c *checker) step(i int) {
 	c.kind(s, at)
 	c.summary(at("summary"), s.Summary)
 	c.priority(at("priority"), s.Priority)
-	c.params(at("params"), s.Params)
-	c.apart(at("params"), s.Params)
-	c.env(at("env"), s.Env)
-	if s.Retries < 0 || s.Retries > MaxRetries {
-		c.fault(at("retries"), "%d: want 0 to %d", s.Retries, MaxRetries)
-	}
-	if f, wrong := s.Retry.fault(s.Retries); wrong {
-		c.fault(at("retry."+f.Path), "%s", f.Text)
-	}
-	if s.Timeout > MaxTimeout {
-		c.fault(at("timeout"), "%d s, the limit is %d (30 days)", s.Timeout, MaxTimeout)
-	}
+	c.attempts(s, at)
 	if s.Phase < 0 || s.Phase > MaxPhase {
 		c.fault(at("phase"), "%d: want 0 to %d", s.Phase, MaxPhase)
 	}
@@ -201,20 +207,46 @@ func (c *checker) step(i int) {
 	if len(s.When) > MaxWhenBytes {
 		c.fault(at("when"), "%d bytes, the limit is %d", len(s.When), MaxWhenBytes)
 	}
-	c.affinity(at("affinity"), s.Affinity)
 	if _, err := ParsePlace(s.At); s.At != "" && err != nil {
 		c.fault(at("at"), "%s", strings.TrimPrefix(err.Error(), "at "))
 	}
+	c.artifacts(s, at)
+	c.repeat(s, at)
+	c.cache(s, at)
 	c.needs(i, s)
+}
+
+// attempts checks what a step's jobs find, and how they are tried.
+func (c *checker) attempts(s *Step, at func(string) string) {
+	c.params(at("params"), s.Params)
+	c.apart(at("params"), s.Params)
+	c.env(at("env"), s.Env)
+	c.secrets(at("secrets"), s.Secrets, s.Env)
+	switch {
+	case len(s.Secrets) > 0 && s.At != "":
+		c.fault(at("secrets"), "the step runs at %s, where this context's secrets do not go", s.At)
+	case len(s.Secrets) > 0 && s.KindOr() == StepApproval:
+		c.fault(at("secrets"), "nothing runs in a step of kind approval")
+	}
+	if s.Retries < 0 || s.Retries > MaxRetries {
+		c.fault(at("retries"), "%d: want 0 to %d", s.Retries, MaxRetries)
+	}
+	if f, wrong := s.Retry.fault(s.Retries); wrong {
+		c.fault(at("retry."+f.Path), "%s", f.Text)
+	}
+	if s.Timeout > MaxTimeout {
+		c.fault(at("timeout"), "%d s, the limit is %d (30 days)", s.Timeout, MaxTimeout)
+	}
+	c.affinity(at("affinity"), s.Affinity)
 }
 
 func (c *checker) kind(s *Step, at func(string) string) {
 	kind := s.KindOr()
 	if !slices.Contains(StepKinds, kind) {
-		c.fault(at("kind"), "%q: want single, shard, pack, approval or effect", kind)
+		c.fault(at("kind"), "%q: want single, shard, pack, each, approval, effect or flow", kind)
 		return
 	}
-	runs := kind == StepSingle || kind == StepShard || kind == StepPack
+	runs := kind == StepSingle || kind == StepShard || kind == StepPack || kind == StepEach
 	switch {
 	case runs && s.Script == "":
 		c.fault(at("script"), "a step of kind %s needs a script", kind)
@@ -234,33 +266,56 @@ func (c *checker) kind(s *Step, at func(string) string) {
 	if s.Pack != nil && kind != StepPack {
 		c.fault(at("pack"), "the step is of kind %s", kind)
 	}
+	if s.Each != "" && kind != StepEach && kind != StepFlow {
+		c.fault(at("each"), "the step is of kind %s", kind)
+	}
+	if s.Matrix != nil && kind != StepEach && kind != StepFlow {
+		c.fault(at("matrix"), "the step is of kind %s", kind)
+	}
+	if s.Window != 0 && kind != StepEach && !(kind == StepFlow && s.Listed()) {
+		c.fault(at("window"), "it is that of a step with each; shard and pack have their own")
+	}
+	if s.Flow != nil && kind != StepFlow {
+		c.fault(at("flow"), "the step is of kind %s", kind)
+	}
+	if s.Key != "" && kind != StepEach && !(kind == StepFlow && s.Listed()) {
+		c.fault(at("key"), "it names the elements of a step with each or matrix")
+	}
 	if s.Effect != nil && kind != StepEffect {
 		c.fault(at("effect"), "the step is of kind %s", kind)
+	}
+	if s.Approval != nil && kind != StepApproval {
+		c.fault(at("approval"), "the step is of kind %s", kind)
 	}
 	switch kind {
 	case StepShard:
 		c.shard(s.Shard, at)
 	case StepPack:
 		c.pack(s.Pack, at)
+	case StepEach:
+		c.list(s, at)
 	case StepEffect:
 		c.effect(s, at)
+	case StepFlow:
+		c.flow(s, at)
 	case StepApproval:
 		c.approval(s, at)
 	}
 }
 
-// approval refuses what would be passed over: nothing runs that could be late,
-// or be tried again.
-func (c *checker) approval(s *Step, at func(string) string) {
-	if s.Timeout != 0 {
-		c.fault(at("timeout"), "an approval waits until somebody decides: leave it out, and end one that takes too long by `ramet flow reject`")
+func (c *checker) artifacts(s *Step, at func(string) string) {
+	switch {
+	case len(s.Artifacts) == 0:
+		return
+	case s.KindOr() == StepApproval || s.KindOr() == StepEffect:
+		c.fault(at("artifacts"), "a step of kind %s leaves no files", s.KindOr())
+	case s.ScriptType == ScriptRhai:
+		c.fault(at("artifacts"), "a script of type rhai has no folder to leave files in; want another script_type, or the result for what is small")
+	case s.At != "":
+		c.fault(at("artifacts"), "the step has at: files stay in the context where its jobs run")
 	}
-	const once = "an approval is asked for once: leave it out; after a rejection `ramet flow retry --failed` asks anew"
-	if s.Retries != 0 {
-		c.fault(at("retries"), once)
-	}
-	if s.Retry != nil {
-		c.fault(at("retry"), once)
+	if err := ValidateArtifacts(s.Artifacts); err != nil {
+		c.fault(at("artifacts"), "%s", strings.TrimPrefix(err.Error(), "artifacts: "))
 	}
 }
 
@@ -269,19 +324,24 @@ func (c *checker) effect(s *Step, at func(string) string) {
 		c.fault(at("effect"), "a step of kind effect needs effect.target, the name of an effect")
 		return
 	}
-	c.err(at("effect.target"), ValidateName("effect", s.Effect.Target))
-	c.params(at("effect.params"), s.Effect.Params)
-	switch {
-	case len(s.Effect.Payload) > MaxWhenBytes:
-		c.fault(at("effect.payload"), "%d bytes, the limit is %d", len(s.Effect.Payload), MaxWhenBytes)
-	case s.Effect.Payload != "" && len(s.Effect.Params) > 0:
-		c.fault(at("effect.payload"), "effect.params are given too; want one of them")
-	}
+	c.call(s.Effect, at, "effect")
 	if s.At != "" {
 		c.fault(at("at"), "a step of kind effect runs here, on a node that has the effect")
 	}
 	if s.Affinity[LabelEffect] != "" {
 		c.fault(at("affinity."+LabelEffect), "it says which node has an effect, which effect.target says already")
+	}
+}
+
+// call checks a call to the outside, which is a field of the step.
+func (c *checker) call(call *EffectCall, at func(string) string, field string) {
+	c.err(at(field+".target"), ValidateName("effect", call.Target))
+	c.params(at(field+".params"), call.Params)
+	switch {
+	case len(call.Payload) > MaxWhenBytes:
+		c.fault(at(field+".payload"), "%d bytes, the limit is %d", len(call.Payload), MaxWhenBytes)
+	case call.Payload != "" && len(call.Params) > 0:
+		c.fault(at(field+".payload"), "%s.params are given too; want one of them", field)
 	}
 }
 

@@ -28,6 +28,7 @@ type DeadLetter struct {
 	// place in its stream.
 	ID          string `json:"id"`
 	Saga        string `json:"saga,omitzero"`
+	Listener    string `json:"listener,omitzero"` // that could start no flow for it
 	Correlation string `json:"correlation_id,omitzero"`
 	Effect      string `json:"effect_name,omitzero"`
 	// Cause is one sentence; Attempts how often it was tried.

@@ -27,6 +27,11 @@ const (
 	EffectFlow EffectKind = "flow"
 )
 
+// OnlyWaits reports whether an effect of the kind does no more than wait for other
+// work on the board, which goes on without it and is found again by whoever waits
+// next. A node that is lost meanwhile says nothing of it.
+func (k EffectKind) OnlyWaits() bool { return k == EffectJob || k == EffectFlow }
+
 // EffectStatus is how an effect does on this node.
 type EffectStatus struct {
 	Name     string       `json:"name"`

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +77,8 @@ type SagaExplanation struct {
 	Letter string       `json:"letter,omitzero"`
 	Steps  List[string] `json:"steps,omitzero"`
 	Events List[string] `json:"events,omitzero"`
+	// Ended says of effects whose results its state waits for in vain how they ended.
+	Ended List[string] `json:"ended,omitzero"`
 	// Deferred are the types of the events that wait in it, in order.
 	Deferred List[string] `json:"deferred,omitzero"`
 	// Effects are the commands of Steps, and those without a step that have no result
@@ -98,6 +101,8 @@ type AwaitedEffect struct {
 	NextMs   int64  `json:"next_ms,omitzero"`
 	// Decided is set when its result is known, and on its way to the instance.
 	Decided bool `json:"decided,omitzero"`
+	// Letter is the dead letter that its command has become, whose cause is in Error.
+	Letter string `json:"letter,omitzero"`
 	// Unserved is set where no node that is alive does the effect for the context. A
 	// program that does effects by itself does not tell.
 	Unserved bool `json:"unserved,omitzero"`
@@ -120,6 +125,9 @@ func (a *AwaitedEffect) String() string {
 	if a.Decided {
 		text += "; its result is known, and on its way"
 	}
+	if a.Letter != "" {
+		text += "; its command is a dead letter: replay or drop it"
+	}
 	if a.Unserved {
 		text += "; no node that is alive and on duty as effect does it for this context: see `ramet effect list`"
 	}
@@ -137,7 +145,7 @@ func (x *SagaExplanation) Unserved(unserved func(effect string) bool) {
 	var names []string
 	for i := range x.Effects {
 		a := &x.Effects[i]
-		if a.Unserved = !a.Decided && unserved(a.Effect); a.Unserved && !slices.Contains(names, a.Effect) {
+		if a.Unserved = !a.Decided && a.Letter == "" && unserved(a.Effect); a.Unserved && !slices.Contains(names, a.Effect) {
 			names = append(names, a.Effect)
 		}
 	}
@@ -199,4 +207,18 @@ type JobExplanation struct {
 	// contexts hold them, where it waits because all are taken.
 	SlotsTaken   int `json:"slots_taken,omitzero"`
 	SlotContexts int `json:"slot_contexts,omitzero"`
+}
+
+// TextAhead says how many stand before something in a queue; -1 stands for more than were
+// counted.
+func TextAhead(ahead, counted int, queue string) string {
+	switch ahead {
+	case -1:
+		return fmt.Sprintf("more than %d stand before it in %s", counted, queue)
+	case 0:
+		return "it is the next in " + queue
+	case 1:
+		return "one stands before it in " + queue
+	}
+	return fmt.Sprintf("%d stand before it in %s", ahead, queue)
 }

@@ -9,7 +9,8 @@ import (
 // FlowStatus is the seeds' word for where a flow stands.
 type FlowStatus string
 
-// The flow statuses.
+// The flow statuses: dispatched while all its jobs wait, started from when the first of
+// them begins.
 //
 // Source: seeds 000 and 002, "FlowStatus".
 const (
@@ -52,6 +53,21 @@ func (r FlowReason) Known() bool {
 	return slices.Contains([]FlowReason{FlowSucceeded, FlowFailed, FlowErrored, FlowCancelled, FlowStuck}, r)
 }
 
+// FlowAwaits says what a flow that has not ended waits for.
+type FlowAwaits string
+
+// What flows wait for.
+const (
+	AwaitsJobs     FlowAwaits = "jobs"     // jobs of it run, or wait for a runner
+	AwaitsDecision FlowAwaits = "decision" // somebody has to approve or reject a step
+	AwaitsOthers   FlowAwaits = "others"   // no step is under way: a time has to come, or a ban to end
+)
+
+// Known reports whether a is one of the three words.
+func (a FlowAwaits) Known() bool {
+	return a == AwaitsJobs || a == AwaitsDecision || a == AwaitsOthers
+}
+
 // Flow is a graph of jobs that belong together.
 //
 // Source: seeds 000 and 002, "Flow", for the fields up to Status.
@@ -73,14 +89,24 @@ type Flow struct {
 	Hash      string     `json:"hash,omitzero"`      // of the text it runs by
 	Trigger   string     `json:"trigger,omitzero"`
 	OnError   OnError    `json:"on_error,omitzero"`
-	Priority  int        `json:"priority,omitzero"`
+	// HookJobs are the jobs of its hooks that were called.
+	HookJobs FlowHooks `json:"hook_jobs,omitzero"`
+	Priority int       `json:"priority,omitzero"`
 	// Params are those of the flow, without what its jobs have added since.
 	Params   map[string]string `json:"params,omitzero"`
 	Paused   bool              `json:"paused,omitzero"`
 	Cancel   string            `json:"cancel,omitzero"` // who asked
 	Schedule string            `json:"schedule,omitzero"`
+	// Backfill is set of a flow that the schedule's backfill made.
+	Backfill bool `json:"backfill,omitzero"`
+	// Parent is the step of another flow that made it.
+	Parent *FlowParent `json:"parent,omitzero"`
+	// CalledBy is the durable script that has made it by a call.
+	CalledBy *CalledBy `json:"called_by,omitzero"`
 	// Message is the message that asked for it, by its key here.
-	Message    string `json:"message,omitzero"`
+	Message string `json:"message,omitzero"`
+	// TraceID is the trace that it belongs to, and its jobs.
+	TraceID    string `json:"trace_id,omitzero"`
 	StartedMs  int64  `json:"started_ms,omitzero"`
 	FinishedMs int64  `json:"finished_ms,omitzero"`
 	AfterMs    int64  `json:"after_ms,omitzero"`
@@ -92,8 +118,14 @@ type Flow struct {
 	Stepped bool `json:"stepped,omitzero"`
 	// Progress is in percent, with two decimals, as the keeper saw it last.
 	Progress string `json:"progress,omitzero"`
+	// Awaits is what it waits for beside its jobs, as the keeper saw it last: see [Flow.WaitsFor].
+	Awaits FlowAwaits `json:"awaits,omitzero"`
 	// Retried counts how often it was started again by hand.
 	Retried int `json:"retried,omitzero"`
+	// RerunOf is the flow that it was made of once more, RerunBy the last that was made
+	// so of it.
+	RerunOf FlowID `json:"rerun_of,omitzero"`
+	RerunBy FlowID `json:"rerun_by,omitzero"`
 }
 
 // FlowKey is a flow's key on its context's board: "flow:33".
@@ -115,6 +147,19 @@ func ParseFlowKey(s string) (FlowID, error) {
 
 // Final reports whether the flow has ended.
 func (f *Flow) Final() bool { return f.Status.Final() }
+
+// WaitsFor is what the flow waits for; "" once it has ended.
+func (f *Flow) WaitsFor() FlowAwaits {
+	switch {
+	case f.Final():
+		return ""
+	case f.Awaits != "":
+		return f.Awaits
+	case f.Status == FlowDispatched:
+		return AwaitsOthers
+	}
+	return AwaitsJobs
+}
 
 // MarshalJSON writes empty maps as such: readers in other languages need not
 // deal with null.

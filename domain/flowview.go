@@ -34,6 +34,8 @@ type FlowView struct {
 	Slow bool `json:"slow,omitzero"`
 	// Added are the params that its jobs have added.
 	Added map[string]string `json:"added,omitzero"`
+	// Hooks are those that were called, and what came of them.
+	Hooks []HookView `json:"hooks,omitzero"`
 }
 
 // MarshalJSON writes all of it: the method of the flow in it would leave the
@@ -49,7 +51,8 @@ func (v FlowView) MarshalJSON() ([]byte, error) {
 		StepsTotal int               `json:"steps_total,omitzero"`
 		Slow       bool              `json:"slow,omitzero"`
 		Added      map[string]string `json:"added,omitzero"`
-	}{v.Steps, v.StepsFrom, v.StepsTotal, v.Slow, v.Added})
+		Hooks      []HookView        `json:"hooks,omitzero"`
+	}{v.Steps, v.StepsFrom, v.StepsTotal, v.Slow, v.Added, v.Hooks})
 	if err != nil {
 		return nil, err
 	}
@@ -65,20 +68,29 @@ func JoinObjects(a, b []byte) []byte {
 
 // StepView is a step as people see it.
 type StepView struct {
-	Name   string     `json:"name"`
+	Name string `json:"name"`
+	// Summary says what it is for, as its blueprint has it.
+	Summary string `json:"summary,omitzero"`
+
 	Kind   StepKind   `json:"kind"`
 	Status StepStatus `json:"status"`
 	Text   string     `json:"text,omitzero"`
 	Needs  []string   `json:"needs,omitzero"`
 	Phase  int        `json:"phase,omitzero"`
-	// Job is the key of a single step's job.
-	Job string `json:"job,omitzero"`
+	// Job is the key of a single step's job, Flow that of the only flow that it has made.
+	Job  string `json:"job,omitzero"`
+	Flow string `json:"flow,omitzero"`
 	// Total is how many units there are; 0 where that is not known, or endless.
 	Total int64 `json:"total,omitzero"`
 	// Done, Open and Bad count units.
 	Done int64 `json:"done,omitzero"`
 	Open int   `json:"open,omitzero"`
 	Bad  int   `json:"bad,omitzero"`
+	// Round is which round of a step that is repeated is the newest, Rounds how many there may
+	// be, and RoundMs when the next begins, while none is under way.
+	Round   int   `json:"round,omitzero"`
+	Rounds  int   `json:"rounds,omitzero"`
+	RoundMs int64 `json:"round_ms,omitzero"`
 	// Ranges are the indexes or offsets that ended well, Watermark the last up
 	// to which none is missing.
 	Ranges    string `json:"ranges,omitzero"`
@@ -90,6 +102,25 @@ type StepView struct {
 	EndMs    int64   `json:"end_ms,omitzero"`
 	// Units are the open and the bad ones.
 	Units []UnitView `json:"units,omitzero"`
+	// Approval is there for a step that a person decides.
+	Approval *ApprovalView `json:"approval,omitzero"`
+	// Cached is there where the result was taken from an earlier flow.
+	Cached *CachedFrom `json:"cached,omitzero"`
+}
+
+// ApprovalView is what people see of a step that a person decides.
+type ApprovalView struct {
+	// DueMs is until when it waits; 0 is for ever, or that it has not begun.
+	DueMs int64 `json:"due_ms,omitzero"`
+	// OnDeadline is what becomes of it then.
+	OnDeadline OnDeadline `json:"on_deadline,omitzero"`
+	// Approvers are who may decide it, NotSubmitter whether who submitted the flow may not.
+	Approvers    []string `json:"approvers,omitzero"`
+	NotSubmitter bool     `json:"not_submitter,omitzero"`
+	// Answers are what is asked for.
+	Answers []TypedField `json:"answers,omitzero"`
+	// Result is who decided, why, and what they answered, once somebody has.
+	Result map[string]string `json:"result,omitzero"`
 }
 
 // UnitView is a part of a step as people see it.
@@ -97,7 +128,9 @@ type UnitView struct {
 	ID      int64  `json:"id"`
 	Start   int64  `json:"start"`
 	End     int64  `json:"end"`
-	Job     string `json:"job"`
+	Job     string `json:"job"`              // "" of one that is a flow
+	Flow    string `json:"flow,omitzero"`    // that one
+	Key     string `json:"key,omitzero"`     // the name of its element, where it has one
 	Outcome string `json:"outcome,omitzero"` // failed, errored, aborted, cancelled; "" is open
 	Text    string `json:"text,omitzero"`
 }

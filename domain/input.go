@@ -1,5 +1,7 @@
 package domain
 
+import "encoding/json"
+
 // Input is what the script of a job finds beside its environment: in $RAMET_INPUT, as
 // `input` in Rhai, and with the assignment of a worker.
 type Input struct {
@@ -11,7 +13,17 @@ type Input struct {
 	Step  string            `json:"step,omitzero"`
 	Shard *ShardPart        `json:"shard,omitzero"`
 	Pack  *PackRange        `json:"pack,omitzero"`
+	// Item is the element that the job is done for, of a step with `each`, and Index its
+	// place in the list.
+	Item  json.RawMessage `json:"item,omitempty"`
+	Index *int64          `json:"index,omitzero"`
+	// Hook is what a hook is told of its flow.
+	Hook *HookInput `json:"hook,omitzero"`
 }
+
+// Results are what the jobs of a step left that was done for each element of a list, in
+// the list's order; empty of one that did not end well.
+type Results []map[string]string
 
 // Needed is what a script is told of a job, or step, that it needed.
 type Needed struct {
@@ -19,6 +31,11 @@ type Needed struct {
 	Status JobStatus         `json:"status,omitzero"`
 	Reason Reason            `json:"reason,omitzero"`
 	Result map[string]string `json:"result"`
+	// Results are those of a step that was done for each element of a list.
+	Results Results `json:"results,omitzero"`
+	// LeftBy is the job whose files the one that needs it finds. They are no part of what it
+	// reads.
+	LeftBy JobKey `json:"-"`
 }
 
 // ShardPart is which job of a shard a job is. All of it is there for scripts, also

@@ -112,16 +112,22 @@ type Job struct {
 	Status        JobStatus         `json:"status"`
 
 	// What a caller may ask for beyond the seeds.
-	Retry               *Retry   `json:"retry,omitzero"`                // which ends are tried again; default: all
-	Priority            int      `json:"priority,omitzero"`             // 1..9, tried highest first; 0 is the plain queue
-	NotBefore           int64    `json:"not_before,omitzero"`           // Unix ms
-	ForRunner           RunnerID `json:"for_runner,omitzero"`           // only that runner may take it
-	PrerequisiteTimeout uint32   `json:"prerequisite_timeout,omitzero"` // seconds; 0 is the default
-	TraceID             string   `json:"trace_id,omitzero"`
-	Affinity            Labels   `json:"affinity,omitzero"` // only nodes with these labels may take it
+	// Secrets are secrets of the context that the script finds as environment variables:
+	// variable -> name of the secret. Their values stand on no record.
+	Secrets             map[string]string `json:"secrets,omitzero"`
+	Retry               *Retry            `json:"retry,omitzero"`                // which ends are tried again; default: all
+	Priority            int               `json:"priority,omitzero"`             // 1..9, tried highest first; 0 is the plain queue
+	NotBefore           int64             `json:"not_before,omitzero"`           // Unix ms
+	ForRunner           RunnerID          `json:"for_runner,omitzero"`           // only that runner may take it
+	PrerequisiteTimeout uint32            `json:"prerequisite_timeout,omitzero"` // seconds; 0 is the default
+	TraceID             string            `json:"trace_id,omitzero"`
+	Affinity            Labels            `json:"affinity,omitzero"` // only nodes with these labels may take it
 	// At is another context that is to run it: "7" here, "7@acme" at a peer,
 	// "runner:20" where that runner is.
 	At string `json:"at,omitzero"`
+	// Artifacts are the files that it leaves in its work folder for those after it: paths,
+	// with * and **.
+	Artifacts []string `json:"artifacts,omitzero"`
 
 	// What becomes of it.
 	Reason      Reason   `json:"reason,omitzero"`
@@ -141,6 +147,18 @@ type Job struct {
 	NextRetryMs int64    `json:"next_retry_ms,omitzero"`
 	Parked      string   `json:"parked,omitzero"` // the scope of the ban that took it from its queue
 
+	// Remembered is how many events its history has, as of the end of its last attempt:
+	// of a durable script. Signals is how many were sent to it and not waited for yet.
+	Remembered int `json:"remembered,omitzero"`
+	Signals    int `json:"signals,omitzero"`
+	// Suspended is what its script waits for that has given its slot up; nil where it
+	// is not suspended.
+	Suspended *Suspension `json:"suspended,omitzero"`
+	// Calls is how many jobs and flows its script has made.
+	Calls int `json:"calls,omitzero"`
+	// History is there in the archive alone; of a job on the board job.history tells it.
+	History []HistoryEvent `json:"history,omitzero"`
+
 	// What foreign runners do with it, who take no leases.
 	TakenBy    ActorID  `json:"taken_by,omitzero"`    // who popped it from its queue at the Redis door
 	EndedBy    ActorID  `json:"ended_by,omitzero"`    // who wrote its end there
@@ -154,8 +172,15 @@ type Job struct {
 	// Where it belongs.
 	FlowID FlowID `json:"flow_id,omitzero"`
 	Step   string `json:"step,omitzero"`
-	Shard  string `json:"shard,omitzero"` // "<index>/<count>"
-	Pack   string `json:"pack,omitzero"`  // "<id>:<start>-<end>"
+	// CalledBy is the script that has made it by a call; nil for others.
+	CalledBy *CalledBy `json:"called_by,omitzero"`
+	Shard    string    `json:"shard,omitzero"` // "<index>/<count>"
+	Pack     string    `json:"pack,omitzero"`  // "<id>:<start>-<end>"
+	// Item is the element that the job is done for, as JSON, of a step that is done for
+	// each of a list; Shard says which of how many it is. List is the first record in
+	// which the flow keeps the results of that step.
+	Item   string `json:"item,omitzero"`
+	List   int    `json:"list,omitzero"`
 	Origin string `json:"origin,omitzero"`
 	// Message is the message it came with, or was sent by, by its key here.
 	Message string `json:"message,omitzero"`
@@ -165,10 +190,15 @@ type Job struct {
 	Stepped bool `json:"stepped,omitzero"`
 	// FlowEnv says that the flow has an environment, which goes under the job's.
 	FlowEnv bool `json:"flow_env,omitzero"`
+	// EnvFill says that values of its environment, and of its flow's, are templates: see
+	// [Template].
+	EnvFill bool `json:"env_fill,omitzero"`
 	// Params are what the script finds as such, under what the flow's jobs add.
 	Params map[string]string `json:"params,omitzero"`
 	// Needs is how the steps before it ended, by name.
 	Needs map[string]Need `json:"needs,omitzero"`
+	// Hook is what it is told of the flow whose hook it is.
+	Hook *HookInput `json:"hook,omitzero"`
 }
 
 // TriesAgain reports whether the error that a foreign runner wrote is that of one
@@ -192,6 +222,19 @@ type Need struct {
 	Reason Reason    `json:"reason,omitzero"`
 	// Job is the step's only one, whose result the script finds; 0 for others.
 	Job JobID `json:"job,omitzero"`
+	// Items is how many jobs a step has that was done for each element of a list, List
+	// the first record of their results; see [Job.List].
+	Items int64 `json:"items,omitzero"`
+	List  int   `json:"list,omitzero"`
+	// One says that its only flow left the first of these, which is its result.
+	One bool `json:"one,omitzero"`
+	// Results are those of its jobs, where they ran elsewhere.
+	Results Results `json:"results,omitzero"`
+	// Artifacts says that the step's jobs leave files, where it has more than one.
+	Artifacts bool `json:"artifacts,omitzero"`
+	// LeftBy is the job of another flow whose files the script finds, where the step's result
+	// was taken from the cache: job:<caller>:<id>.
+	LeftBy string `json:"left_by,omitzero"`
 	// Result is that of a step without jobs: who approved, and why.
 	Result map[string]string `json:"result,omitzero"`
 }
@@ -234,10 +277,10 @@ func (j *Job) TimeoutOr(def time.Duration) time.Duration {
 // it since: then the second is a no-op.
 func (j *Job) Same(o *Job) bool {
 	return j.Key() == o.Key() && j.ContextID == o.ContextID && j.Script == o.Script && j.ScriptType == o.ScriptType &&
-		j.Timeout == o.Timeout && j.Retries == o.Retries && j.Retry.Equal(o.Retry) && maps.Equal(j.EnvVars, o.EnvVars) &&
+		j.Timeout == o.Timeout && j.Retries == o.Retries && j.Retry.Equal(o.Retry) && maps.Equal(j.EnvVars, o.EnvVars) && maps.Equal(j.Secrets, o.Secrets) &&
 		slices.Equal(j.Prerequisites, o.Prerequisites) && slices.Equal(j.Dependends, o.Dependends) &&
 		j.Priority == o.Priority && j.NotBefore == o.NotBefore && j.ForRunner == o.ForRunner &&
-		j.PrerequisiteTimeout == o.PrerequisiteTimeout && maps.Equal(j.Affinity, o.Affinity) && j.At == o.At &&
+		j.PrerequisiteTimeout == o.PrerequisiteTimeout && maps.Equal(j.Affinity, o.Affinity) && j.At == o.At && slices.Equal(j.Artifacts, o.Artifacts) &&
 		(j.Message == o.Message || j.At != "") // one that is sent gets its message afterwards
 }
 
@@ -272,8 +315,20 @@ func (j *Job) Validate() error {
 	if err := ValidateEnv(j.EnvVars); err != nil {
 		return err
 	}
+	if err := ValidateSecrets(j.Secrets, j.EnvVars); err != nil {
+		return err
+	}
+	if err := j.noSecretsElsewhere(); err != nil {
+		return err
+	}
 	if err := j.validateAffinity(); err != nil {
 		return err
+	}
+	if err := ValidateArtifacts(j.Artifacts); err != nil {
+		return err
+	}
+	if len(j.Artifacts) > 0 && j.ScriptType == ScriptRhai {
+		return Invalidf("artifacts: a script of type rhai has no folder to leave files in; want another script_type, or the result for what is small")
 	}
 	return j.validateWaits()
 }
@@ -283,6 +338,9 @@ func (j *Job) validateAffinity() error {
 	if j.At != "" {
 		if _, err := ParsePlace(j.At); err != nil {
 			return err
+		}
+		if len(j.Artifacts) > 0 {
+			return Invalidf("artifacts and at: want one of them; files stay in the context where the job runs")
 		}
 		if j.ForRunner != 0 {
 			return Invalidf("for_runner and at: want one of them; at runner:%d names a runner that is elsewhere", j.ForRunner)
@@ -443,6 +501,8 @@ func (s *sorter) visit(root *Job) (cycle []string) {
 // flow of a job, which goes on without it. Others may have written anything.
 func CancelledText(by string) string {
 	switch n, err := strconv.ParseUint(by, 10, 32); {
+	case by == CancelledFull:
+		return "its concurrency key was held by others, and its blueprint says when_full: skip"
 	case err != nil:
 		return fmt.Sprintf("cancelled by whoever wrote %.40q on its record", by)
 	case n == 0:

@@ -265,6 +265,9 @@ func (m *Message) validateContent() error {
 				return Invalidf("job %d of the message: want an id of its own", i+1)
 			}
 			seen[m.Job[i].ID] = true
+			if len(m.Job[i].Secrets) > 0 {
+				return Invalidf("job %d of the message: secrets: those of the context that it goes to are for jobs that are submitted there", m.Job[i].ID)
+			}
 		}
 	case MessageResult:
 		if m.Answers() {

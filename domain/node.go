@@ -10,7 +10,10 @@ const NodeSilence = 45 * time.Second
 type Node struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitzero"`
-	Host    string `json:"host,omitzero"`
+	// Format is the newest format of boards that its program knows; 0 for one of before
+	// there were any.
+	Format int    `json:"format,omitzero"`
+	Host   string `json:"host,omitzero"`
 	// RunnerID is that of its runner.
 	RunnerID RunnerID `json:"runner_id,omitzero"`
 	// Durability is what writes survive that the node acknowledges.

@@ -1,11 +1,8 @@
 package domain
 
 import (
-	"bytes"
 	"encoding/json"
-	"math"
 	"regexp"
-	"slices"
 	"strconv"
 )
 
@@ -50,11 +47,8 @@ type Model struct {
 	Name   string
 }
 
-// modelPattern and fieldPattern keep names safe inside keys, where ':' ends them.
-var (
-	modelPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
-	fieldPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
-)
+// modelPattern keeps names safe inside keys, where ':' ends them.
+var modelPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
 
 // Validate checks the model's name.
 //
@@ -62,19 +56,6 @@ var (
 func (m Model) Validate() error {
 	if !modelPattern.MatchString(m.Name) {
 		return Invalidf("model %q: want a letter, then up to 63 letters, digits, '_', '-' or '.'", clipped(m.Name))
-	}
-	return nil
-}
-
-// ValidateIndex checks the name of a field that shall have an index.
-//
-// Errors: [ErrInvalid].
-func ValidateIndex(field string) error {
-	if field == ObjectIDField {
-		return Invalidf("index %q: objects are found by their id without one", field)
-	}
-	if !fieldPattern.MatchString(field) {
-		return Invalidf("index %q: want a letter or '_', then up to 63 letters, digits, '_', '-' or '.'", clipped(field))
 	}
 	return nil
 }
@@ -107,72 +88,4 @@ func (o Object) Fields() (map[string]json.RawMessage, error) {
 	}
 	m[ObjectIDField] = strconv.AppendUint(nil, uint64(o.ID), 10)
 	return m, nil
-}
-
-// CanonicalJSON writes a value so that equal values have equal texts: keys
-// sorted, no space, numbers by value. Nothing is null.
-//
-// Errors: [ErrInvalid].
-func CanonicalJSON(raw []byte) (string, error) {
-	if len(raw) == 0 {
-		return "null", nil
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return "", Invalidf("value %q is no JSON: %v", clipped(string(raw)), err)
-	}
-	return string(appendCanonical(nil, v)), nil
-}
-
-func appendCanonical(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case json.Number:
-		return append(b, canonicalNumber(string(v))...)
-	case []any:
-		b = append(b, '[')
-		for i, item := range v {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendCanonical(b, item)
-		}
-		return append(b, ']')
-	case map[string]any:
-		b = append(b, '{')
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for i, k := range keys {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(appendCanonical(b, k), ':')
-			b = appendCanonical(b, v[k])
-		}
-		return append(b, '}')
-	}
-	text, err := json.Marshal(v) // a string, a bool or nil
-	if err != nil {
-		panic("BUG: a decoded JSON value cannot be written: " + err.Error())
-	}
-	return append(b, text...)
-}
-
-// canonicalNumber writes ints as ints, also those written as floats.
-func canonicalNumber(s string) string {
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return strconv.FormatInt(n, 10)
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return s
-	}
-	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
-		return strconv.FormatInt(int64(f), 10)
-	}
-	return strconv.FormatFloat(f, 'g', -1, 64)
 }

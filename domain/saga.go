@@ -10,6 +10,7 @@ const (
 	MaxSagaTriggers   = 50
 	MaxSagaNodes      = 200 // of a graph program
 	MaxSagaPartitions = 64
+	MaxUndoAttempts   = 100       // of the effect that undoes a step
 	MaxPartitions     = 256       // of all sagas of a context together
 	MaxSagaData       = 512 << 10 // bytes of an instance's data as JSON
 	MaxSagaSteps      = 512       // of one instance

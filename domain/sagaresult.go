@@ -62,6 +62,12 @@ type SagaLag struct {
 	// Outbox is how many work items of the partition wait to be sent; it
 	// stops counting at 1,000.
 	Outbox int `json:"outbox"`
+	// First is where the stream begins now, at FirstMs (Unix milliseconds): what was before
+	// was cut, and no replay or rewind has it. 0: nothing was cut.
+	First   uint64 `json:"first,omitzero"`
+	FirstMs int64  `json:"first_ms,omitzero"`
+	// Bytes is how large the stream is.
+	Bytes uint64 `json:"bytes,omitzero"`
 	// Trouble is why the stream takes no events now.
 	Trouble string `json:"trouble,omitzero"`
 }
@@ -83,7 +89,8 @@ type SagaDifference struct {
 	Correlation string `json:"correlation_id"`
 	// Lines are "<field>: <as it is> -> <as it came out>".
 	Lines List[string] `json:"lines"`
-	// Repaired says that a person replayed or dropped what had held it, or that
-	// an older version of Ramet began it. It is never written.
+	// Repaired says that a person replayed or dropped what had held it, that an older
+	// version of Ramet began it, or that streams have some of its events no more. It is
+	// never written.
 	Repaired bool `json:"repaired,omitzero"`
 }

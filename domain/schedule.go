@@ -43,6 +43,14 @@ const (
 	OverlapAllow Overlap = "allow" // both run
 )
 
+// What becomes of the times of schedules, for metrics.
+const (
+	ScheduleMade    = "made"
+	ScheduleSkipped = "skipped" // the flow of the time before lived
+	ScheduleMissed  = "missed"  // it was too late to be made up
+	ScheduleRefused = "refused" // the flow cannot be made
+)
+
 // Schedule is a rule that makes flows of a blueprint at times: At, Every or Cron.
 //
 // Source: seed 004, "schedule".
@@ -116,6 +124,8 @@ type ScheduleState struct {
 	LastError string `json:"last_error,omitzero"`
 	// Counts are the next values of variables that count.
 	Counts map[string]int64 `json:"counts,omitzero"`
+	// Backfill is the last that was asked for; see [Backfill].
+	Backfill *Backfill `json:"backfill,omitzero"`
 }
 
 // triggerPrefix is what the triggers of its flows begin with.

@@ -16,9 +16,11 @@ const (
 	StandingLeased   Standing = "leased"   // a runner or a worker has it
 	StandingForeign  Standing = "foreign"  // one without a lease has it
 	StandingRetrying Standing = "retrying" // the next attempt has its alarm
-	StandingDelayed  Standing = "delayed"  // an alarm will wake it; a flow too
-	StandingWaiting  Standing = "waiting"  // for jobs or prerequisites
-	StandingSent     Standing = "sent"     // another context is to run it: a message is on its way
+	// StandingSuspended is a durable script that waits for its time or a signal.
+	StandingSuspended Standing = "suspended"
+	StandingDelayed   Standing = "delayed" // an alarm will wake it; a flow too
+	StandingWaiting   Standing = "waiting" // for jobs or prerequisites
+	StandingSent      Standing = "sent"    // another context is to run it: a message is on its way
 
 	// Of flows.
 	StandingWriting  Standing = "writing"  // it is still being written

@@ -58,6 +58,8 @@ type Tenant struct {
 	// Archives is what of its ended work is archived before it leaves the board: all,
 	// errors or none. Default: all.
 	Archives Archives `json:"archives,omitzero"`
+	// On are hooks for its flows, where these have none of their own for something.
+	On *Hooks `json:"on,omitzero"`
 }
 
 // Once is the context with each member once in a list.
@@ -117,7 +119,7 @@ func ParseTenantID(text string) (TenantID, error) {
 }
 
 func (t Tenant) validateSettings() error {
-	if err := errors.Join(t.Isolation.ValidateOfContext(), t.Archives.Validate()); err != nil {
+	if err := errors.Join(t.Isolation.ValidateOfContext(), t.Archives.Validate(), t.On.Validate()); err != nil {
 		return err
 	}
 	if t.Weight < 0 || t.Weight > MaxWeight {
@@ -148,6 +150,8 @@ type TenantChange struct {
 	// Isolation, where it is "", leaves it to the nodes.
 	Isolation *Isolation `json:"isolation,omitzero"`
 	Archives  *Archives  `json:"archives,omitzero"`
+	// On goes in the place of all its hooks; one that is empty takes them away.
+	On *Hooks `json:"on,omitzero"`
 }
 
 // With returns the context with a change made to it.
@@ -159,6 +163,11 @@ func (t Tenant) With(c TenantChange) (Tenant, error) {
 	set(&t.MaxRunning, c.MaxRunning)
 	set(&t.Isolation, c.Isolation)
 	set(&t.Archives, c.Archives)
+	if c.On != nil {
+		if t.On = c.On; *c.On == (Hooks{}) {
+			t.On = nil
+		}
+	}
 	byType := map[ScriptType]int{}
 	maps.Copy(byType, t.MaxRunningByType)
 	maps.Copy(byType, c.MaxRunningByType)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Span is a length of time, in whole seconds; written as "90", "90s" or "1h30m".
+// Span is a length of time, in whole seconds; written as "90", "90s", "1h30m" or "2d".
 type Span uint32
 
 // Time is the span as Go has it.
@@ -19,9 +19,17 @@ func ParseSpan(text string) (Span, error) {
 	if n, err := strconv.ParseUint(text, 10, 32); err == nil {
 		return Span(n), nil
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d.Seconds() > 1<<32-1 || d%time.Second != 0 {
-		return 0, Invalidf("%q is no span of time: want whole seconds, as 90, \"90s\" or \"1h30m\"", text)
+	// A day is 24 hours here, as nobody says in whose time zone it would be another.
+	days, rest, written := strings.Cut(text, "d")
+	n, err := strconv.ParseUint(days, 10, 16)
+	if !written || err != nil {
+		n, rest = 0, text
+	} else if rest == "" {
+		rest = "0"
+	}
+	d, err := time.ParseDuration(rest)
+	if d += time.Duration(n) * 24 * time.Hour; err != nil || strings.HasPrefix(rest, "-") || d < 0 || d.Seconds() > 1<<32-1 || d%time.Second != 0 {
+		return 0, Invalidf("%q is no span of time: want whole seconds, as 90, \"90s\", \"1h30m\" or \"2d\"", text)
 	}
 	return Span(d / time.Second), nil
 }

@@ -130,8 +130,9 @@ func cutQuoted(s string) (text, rest string, closed bool) {
 	return "", "", false
 }
 
-// placeholder is where a variable stands.
-var placeholder = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
+// variablePlace is where a variable stands in a param of a schedule. There $${a} always was a
+// dollar before the variable, as of a price, and stays so.
+var variablePlace = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
 
 // Fill puts the variables into the params: every ${name} in a value. Names
 // that are none stay as they are; what was put in is not looked at again.
@@ -141,33 +142,15 @@ func Fill(params, variables map[string]string) (map[string]string, error) {
 	filled := make(map[string]string, len(params))
 	room := MaxParamBytes
 	for name, value := range params {
-		text, ok := fill(value, variables, room)
-		if !ok {
+		text, err := parseTemplate(value, variablePlace).Fill(room, func(name string) (string, bool, error) {
+			text, known := variables[name]
+			return text, known, nil
+		})
+		if err != nil {
 			return nil, Invalidf("params have more than %d bytes together, with their variables", MaxParamBytes)
 		}
 		room -= len(text)
 		filled[name] = text
 	}
 	return filled, nil
-}
-
-// fill fills one value, as long as it has room.
-func fill(value string, variables map[string]string, room int) (string, bool) {
-	var out strings.Builder
-	rest := value
-	for _, at := range placeholder.FindAllStringSubmatchIndex(value, -1) {
-		begin := at[0] - (len(value) - len(rest))
-		text, known := variables[value[at[2]:at[3]]]
-		if !known {
-			continue
-		}
-		out.WriteString(rest[:begin])
-		out.WriteString(text)
-		rest = value[at[1]:]
-		if out.Len() > room {
-			return "", false
-		}
-	}
-	out.WriteString(rest)
-	return out.String(), out.Len() <= room
 }

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"regexp"
@@ -32,6 +33,8 @@ type Worker struct {
 	Actor ActorID
 	// Name tells its lives apart: it is another for each start of the program.
 	Name string
+	// MayMake says why its jobs may not make jobs and flows of their own; nil where they may.
+	MayMake error
 }
 
 // workerName is what a worker may be called.
@@ -148,8 +151,11 @@ type Assignment struct {
 	// TimeoutMs is how long the attempt may take.
 	TimeoutMs int64 `json:"timeout_ms"`
 	// Env are the variables of the flow and of the job.
-	Env   map[string]string `json:"env,omitzero"`
-	Input Input             `json:"input"`
+	Env map[string]string `json:"env,omitzero"`
+	// TraceParent is the header "traceparent" of W3C Trace Context for what the function
+	// calls; absent where the job belongs to no trace. The span in it is the attempt's.
+	TraceParent string `json:"traceparent,omitzero"`
+	Input       Input  `json:"input"`
 }
 
 // HeldAttempt names a job that a worker believes to have.
@@ -187,6 +193,9 @@ const (
 	// cancelled, or the worker goes away; then the job goes back to the head of its
 	// queue, and nothing is counted.
 	VerdictStopped Verdict = "stopped"
+	// VerdictSuspended is of one that sleeps or waits, as an answer of worker.step has told it
+	// to: no retry is spent, and nothing is counted.
+	VerdictSuspended Verdict = "suspended"
 )
 
 // AttemptEnd is the end of an attempt.
@@ -201,8 +210,34 @@ type AttemptEnd struct {
 	Final bool `json:"final,omitzero"`
 	// AfterMs is the least time before the next attempt, in milliseconds.
 	AfterMs int64 `json:"after_ms,omitzero"`
+	// Suspension is what one that was suspended waits for, as worker.step has said.
+	Suspension *Suspension `json:"suspension,omitzero"`
 	// Lines are the last ones of the log.
 	Lines []LogLine `json:"lines,omitzero"`
+}
+
+// WorkerStep asks what a worker's job remembers.
+type WorkerStep struct {
+	HeldAttempt
+	// Request is what a script would ask over its channel, such as {"do":"step","name":"charge"};
+	// docs/durable.md has all of them.
+	Request json.RawMessage `json:"request"`
+	// Asked is how many requests of this attempt were answered before, without those of done
+	// and drop, and of step with an n. Such are asked one after the other.
+	Asked int64 `json:"asked,omitzero"`
+	// Before are these requests, in their order: for a node that does not know of them.
+	Before []json.RawMessage `json:"before,omitzero"`
+}
+
+// WorkerStepAnswer is what a job remembers.
+type WorkerStepAnswer struct {
+	// Unknown is set where the node does not know how far the attempt has come: another was
+	// asked before, or it was started anew. It is to be asked again, with all that was asked before.
+	Unknown bool `json:"unknown,omitzero"`
+	// Answer is what a script would be answered over its channel.
+	Answer json.RawMessage `json:"answer,omitzero"`
+	// Suspension is set where the answer is to suspend: the attempt is to be ended with it.
+	Suspension *Suspension `json:"suspension,omitzero"`
 }
 
 // LogLine is a line that a worker adds to a job's log.

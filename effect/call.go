@@ -71,8 +71,12 @@ func (w *Worker) call(ctx context.Context, call Call) (json.RawMessage, *hold, e
 		return nil, &hold{"the breaker of " + e.Target + " is open", t.wait(), changed}, nil
 	}
 	w.cfg.Observer.EffectBegun(e.Name, e.Target)
+	for _, value := range call.Secrets {
+		set.secrets.Hide(value)
+	}
 	a := e.try(ctx, call, set.secrets)
 	w.cfg.Observer.EffectTried(e.Name, e.Target, string(a.outcome), a.took)
+	w.traced(e, call, a)
 	t.judge(a.verdict())
 	if a.stack != "" {
 		w.text.Error("provider of an effect panics", "effect", e.Name, "command", call.CommandID, "err", a.err, "stack", a.stack)

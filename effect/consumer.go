@@ -66,12 +66,12 @@ func newConsumer(w *Worker, e *opened, t *target, secrets *Secrets) *consumer {
 
 // run takes commands until ctx ends; calls ends what was begun. It returns
 // when all that were taken have ended or were handed over to be finished.
-func (l *consumer) run(ctx, calls context.Context) {
-	defer l.running.Wait()
+func (c *consumer) run(ctx, calls context.Context) {
+	defer c.running.Wait()
 	for ctx.Err() == nil {
-		err := l.serve(ctx, calls)
+		err := c.serve(ctx, calls)
 		if err != nil && ctx.Err() == nil {
-			l.w.text.Warn("commands of an effect cannot be read; it is tried again", "effect", l.e.Name, "err", err)
+			c.w.text.Warn("commands of an effect cannot be read; it is tried again", "effect", c.e.Name, "err", err)
 			pause.For(ctx, jitter(brokerPause))
 		}
 	}
@@ -79,67 +79,67 @@ func (l *consumer) run(ctx, calls context.Context) {
 
 // serve opens the queue and takes commands until ctx ends, or the broker
 // cannot be asked.
-func (l *consumer) serve(ctx, calls context.Context) error {
-	q, err := l.w.log.Work(ctx, stream.Shared{Durable: Durable(l.e.Name), Stream: domain.WorkflowCommands, Subjects: Subjects(l.e.Name),
-		MaxInFlight: mostShared, AckWait: l.w.cfg.AckWait, MaxDeliver: mostDeliveries})
+func (c *consumer) serve(ctx, calls context.Context) error {
+	q, err := c.w.log.Work(ctx, stream.Shared{Durable: Durable(c.e.Name), Stream: domain.WorkflowCommands, Subjects: Subjects(c.e.Name),
+		MaxInFlight: mostShared, AckWait: c.w.cfg.AckWait, MaxDeliver: mostDeliveries})
 	if err != nil {
 		return err
 	}
-	l.setQueue(q)
+	c.setQueue(q)
 	defer func() {
-		l.setQueue(nil)
+		c.setQueue(nil)
 		_ = q.Close()
 	}()
 	for ctx.Err() == nil {
-		why, changed, again := l.held()
+		why, changed, again := c.held()
 		if why != "" {
 			waitFor(ctx, again, changed...)
 			continue
 		}
-		room := l.room()
+		room := c.room()
 		if room == 0 {
-			waitFor(ctx, 0, l.freed)
+			waitFor(ctx, 0, c.freed)
 			continue
 		}
-		list, err := l.next(ctx, q, room, changed)
+		list, err := c.next(ctx, q, room, changed)
 		if err != nil {
 			return err
 		}
-		l.take(ctx, calls, list)
+		c.take(ctx, calls, list)
 	}
 	return nil
 }
 
-func (l *consumer) setQueue(q stream.Queue) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.queue = q
+func (c *consumer) setQueue(q stream.Queue) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = q
 }
 
 // held says why no commands are taken now, what may change that, and when to
 // look again.
-func (l *consumer) held() (why string, changed []<-chan struct{}, again time.Duration) {
-	may, mayChanged := l.w.cfg.May()
-	bansChanged := l.w.cfg.Bans.Changed()
+func (c *consumer) held() (why string, changed []<-chan struct{}, again time.Duration) {
+	may, mayChanged := c.w.cfg.May()
+	bansChanged := c.w.cfg.Bans.Changed()
 	changed = []<-chan struct{}{mayChanged, bansChanged}
 	if !may {
 		return "the node has lost the duty of an effect worker", changed, time.Hour
 	}
-	if err := l.w.cfg.Room(); err != nil {
+	if err := c.w.cfg.Room(); err != nil {
 		return err.Error(), changed, roomPause
 	}
-	if b, yes := l.w.cfg.Bans.Effect(0, l.e.Name, l.e.Target); yes {
+	if b, yes := c.w.cfg.Bans.Effect(0, c.e.Name, c.e.Target); yes {
 		return b.Text(), changed, time.Minute // its time may be over by then
 	}
-	if d := l.target.open(); d > 0 {
-		return "the breaker of " + l.e.Target + " is open", changed, d
+	if d := c.target.open(); d > 0 {
+		return "the breaker of " + c.e.Target + " is open", changed, d
 	}
 	return "", changed, 0
 }
 
 // next waits for commands, until one of changed says that they may not be taken
 // any more.
-func (l *consumer) next(ctx context.Context, q stream.Queue, room int, changed []<-chan struct{}) ([]stream.Delivery, error) {
+func (c *consumer) next(ctx context.Context, q stream.Queue, room int, changed []<-chan struct{}) ([]stream.Delivery, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // until next returns
@@ -154,111 +154,111 @@ func (l *consumer) next(ctx context.Context, q stream.Queue, room int, changed [
 }
 
 // room is how many commands may be taken now.
-func (l *consumer) room() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if since := time.Since(l.looked); since >= ahead {
-		l.prefetch = min(int(int64(l.ended)*int64(ahead)/int64(since)), mostInFlight-1)
-		l.ended, l.looked = 0, time.Now()
+func (c *consumer) room() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if since := time.Since(c.looked); since >= ahead {
+		c.prefetch = min(int(int64(c.ended)*int64(ahead)/int64(since)), mostInFlight-1)
+		c.ended, c.looked = 0, time.Now()
 	}
-	most := max(mostInFlight, l.target.most)
-	room := min(l.target.most+l.prefetch-(l.inFlight-l.ending), most-l.inFlight, stream.MaxFetch)
-	if room < l.prefetch/4 {
+	most := max(mostInFlight, c.target.most)
+	room := min(c.target.most+c.prefetch-(c.inFlight-c.ending), most-c.inFlight, stream.MaxFetch)
+	if room < c.prefetch/4 {
 		return 0 // a few more, then many at once
 	}
 	return max(room, 0)
 }
 
 // came counts commands that are in flight from now on, and gone one that is no more.
-func (l *consumer) came(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.inFlight += n
+func (c *consumer) came(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inFlight += n
 }
 
-func (l *consumer) gone(t *run) {
-	l.mu.Lock()
-	l.inFlight--
+func (c *consumer) gone(t *run) {
+	c.mu.Lock()
+	c.inFlight--
 	if t.known {
-		l.ending--
+		c.ending--
 	}
-	l.mu.Unlock()
-	l.free()
+	c.mu.Unlock()
+	c.free()
 }
 
 // knows counts a run whose end is known: it needs no call any more.
-func (l *consumer) knows(t *run) {
-	l.mu.Lock()
-	l.ending++
-	l.ended++
+func (c *consumer) knows(t *run) {
+	c.mu.Lock()
+	c.ending++
+	c.ended++
 	t.known = true
-	l.mu.Unlock()
-	l.free()
+	c.mu.Unlock()
+	c.free()
 }
 
 // free tells that there may be room.
-func (l *consumer) free() {
+func (c *consumer) free() {
 	select {
-	case l.freed <- struct{}{}:
+	case c.freed <- struct{}{}:
 	default:
 	}
 }
 
 // failed keeps the last error for people.
-func (l *consumer) failed(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lastErr, l.lastAt = text, time.Now()
+func (c *consumer) failed(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastErr, c.lastAt = text, time.Now()
 }
 
 // wrong says for how long all has gone wrong that is not the target's fault. What
 // has been away for a moment is soon back, however often a command was tried.
-func (l *consumer) wrong() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.badSince.IsZero() {
-		l.badSince = time.Now()
+func (c *consumer) wrong() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.badSince.IsZero() {
+		c.badSince = time.Now()
 	}
-	return time.Since(l.badSince)
+	return time.Since(c.badSince)
 }
 
 // well says that it does not.
-func (l *consumer) well() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.badSince = time.Time{}
+func (c *consumer) well() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.badSince = time.Time{}
 }
 
 // take begins the commands that were delivered.
-func (l *consumer) take(ctx, calls context.Context, list []stream.Delivery) {
+func (c *consumer) take(ctx, calls context.Context, list []stream.Delivery) {
 	runs := make([]*run, 0, len(list))
-	l.came(len(list))
+	c.came(len(list))
 	for _, d := range list {
-		t := &run{consumer: l, d: d, m: d.Message(), telling: make(chan struct{}, 1)}
-		l.w.inFlight.add(t)
+		t := &run{consumer: c, d: d, m: d.Message(), telling: make(chan struct{}, 1)}
+		c.w.inFlight.add(t)
 		runs = append(runs, t)
 	}
-	runs = l.read(ctx, runs)
+	runs = c.read(ctx, runs)
 	for _, t := range runs {
-		l.running.Go(func() { t.run(ctx, calls) })
+		c.running.Go(func() { t.run(ctx, calls) })
 	}
 }
 
 // read finds out what each command is, and what the board knows of it. Those
 // that come to nothing are not returned: the broker is told of them meanwhile.
-func (l *consumer) read(ctx context.Context, list []*run) []*run {
+func (c *consumer) read(ctx context.Context, list []*run) []*run {
 	bySpace := map[board.Space][]*run{}
 	for _, t := range list {
 		err := t.parse(ctx)
-		b, banned := l.w.cfg.Bans.Effect(t.tenant, l.e.Name, l.e.Target)
+		b, banned := c.w.cfg.Bans.Effect(t.tenant, c.e.Name, c.e.Target)
 		switch {
 		case err != nil:
-			l.running.Go(func() { t.turnDown(ctx, err) })
+			c.running.Go(func() { t.turnDown(ctx, err) })
 		case banned:
-			l.w.text.Debug("command is held up by a ban", "effect", l.e.Name, "command", t.command.CommandID, "ban", b.String())
-			l.running.Go(func() { t.again(jitter(min(banPause*time.Duration(t.d.Deliveries()), mostBanPause))) })
-		case !l.w.inFlight.claim(t): // our silence was too long, or it was published twice
-			l.running.Go(func() { t.again(jitter(l.w.cfg.AckWait / 2)) })
+			c.w.text.Debug("command is held up by a ban", "effect", c.e.Name, "command", t.command.CommandID, "ban", b.String())
+			c.running.Go(func() { t.again(jitter(min(banPause*time.Duration(t.d.Deliveries()), mostBanPause))) })
+		case !c.w.inFlight.claim(t): // our silence was too long, or it was published twice
+			c.running.Go(func() { t.again(jitter(c.w.cfg.AckWait / 2)) })
 		default:
 			bySpace[t.space] = append(bySpace[t.space], t)
 		}
@@ -269,13 +269,13 @@ func (l *consumer) read(ctx context.Context, list []*run) []*run {
 		for i, t := range some {
 			keys[i] = t.key
 		}
-		recs, bad, err := board.PerKey(l.w.board.Get(ctx, space, keys...))
+		recs, bad, err := board.PerKey(c.w.board.Get(ctx, space, keys...))
 		if err == nil {
-			l.well()
+			c.well()
 		}
 		for i, t := range some {
 			if err := cmp.Or(err, bad[i]); err != nil {
-				l.running.Go(func() { t.turnDown(ctx, err) })
+				c.running.Go(func() { t.turnDown(ctx, err) })
 				continue
 			}
 			t.mark = decodeMark(recs[i])

@@ -158,6 +158,37 @@ func TestACommandThatEndsItsNodeEnds(t *testing.T) {
 	})
 }
 
+// TestACommandThatOnlyWaitsOutlivesItsNodes is about a job that is queued for longer
+// than any node lives: to have waited for it is no attempt that failed.
+func TestACommandThatOnlyWaitsOutlivesItsNodes(t *testing.T) {
+	bubble(t, func(r *rig) {
+		for i := range 10 {
+			waiting := r.fake.twin()
+			started := make(chan *node, 1)
+			waiting.meets(func(ctx context.Context, _ effect.Call) error {
+				(<-started).crash()
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			started <- r.startNode(r.open(waiting, effect.Definition{Name: "pay", Kind: domain.EffectJob, Attempts: 3}), func(*node, string) {})
+			after(time.Second)
+			if i == 0 {
+				r.ask("c1")
+			}
+			after(time.Minute)
+		}
+		if n := r.fake.asked("c1"); n != 10 {
+			t.Errorf("it was waited for %d times, want 10", n)
+		}
+		r.start(r.open(r.fake, effect.Definition{Name: "pay", Kind: domain.EffectJob, Attempts: 3}))
+		after(2 * time.Minute)
+		if got := r.one(); got.ResultType != domain.ResultSucceeded || got.Attempts != 1 {
+			t.Errorf("got %+v", got)
+		}
+		r.drained()
+	})
+}
+
 // TestALateWorkerDoesNotChangeTheEnd is about a node that was paused while it
 // made a call, for so long that another did it all.
 func TestALateWorkerDoesNotChangeTheEnd(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 // person. It lies in the space of the command's context; in space 0, under a
 // key without context, where there is none of that name.
 
-// troublesDurable is the consumer by which all nodes share what brokers gave
+// TroublesDurable is the consumer by which all nodes share what brokers gave
 // up on.
-const troublesDurable = "effect-troubles"
+const TroublesDurable = "effect-troubles"
 
 // newDead is the dead letter of a message.
 func newDead(m stream.Message, c domain.EffectCommand, cause string, attempts int, now time.Time) domain.DeadLetter {
@@ -91,6 +91,48 @@ func (t *run) die(ctx context.Context, cause error) {
 	t.tell(func(ctx context.Context) error { return t.d.Term(ctx, cause.Error()) })
 }
 
+// GiveUp ends the command of a dead letter that a person drops: who asked for it gets the
+// result Failed, as of one that was tried too often, where it has none yet. Of what was no
+// command nothing is told.
+func GiveUp(ctx context.Context, log stream.Log, b board.Board, tenant domain.TenantID, d *domain.DeadLetter) error {
+	c, err := parseCommand(stream.Message{Subject: d.Subject, Data: []byte(d.Data)})
+	if err != nil {
+		if d.Saga == "" || c.CommandID == "" {
+			return nil
+		}
+		c.Metadata = map[string]string{domain.MetaSaga: d.Saga, domain.MetaCorrelation: d.Correlation} // the data was cut
+	}
+	space, key := layout.SpaceOf(tenant), keys(c).Done(c.CommandID)
+	for {
+		recs, err := b.Get(ctx, space, key)
+		if err != nil {
+			return err
+		}
+		m := decodeMark(recs[0])
+		if m.Status == MarkDone {
+			return nil
+		}
+		if was := m.Status; was != MarkDecided {
+			m.Status = MarkDecided
+			m.Result = encodeResult(result(c, domain.ResultFailed, m.Attempts, nil, "given up by hand: "+domain.PlainText(d.Cause, maxError), time.Now()))
+			err = b.Commit(ctx, m.put(space, key, was, keepMarks))
+		}
+		if errors.Is(err, domain.ErrConflict) {
+			continue // it was tried or ended just now
+		}
+		if err == nil {
+			err = log.Publish(ctx, resultMessage(c, m.Result))
+		}
+		if err != nil {
+			return err
+		}
+		if err := b.Commit(ctx, finishMark(space, key, keepMarks)); err != nil && !errors.Is(err, domain.ErrConflict) {
+			return err
+		}
+		return nil
+	}
+}
+
 // deadLetterTroubles makes dead letters of the commands that the broker gave up on,
 // until ctx ends.
 func (w *Worker) deadLetterTroubles(ctx context.Context) {
@@ -103,7 +145,7 @@ func (w *Worker) deadLetterTroubles(ctx context.Context) {
 }
 
 func (w *Worker) readTroubles(ctx context.Context) error {
-	q, err := w.log.Work(ctx, stream.Shared{Durable: troublesDurable, Stream: domain.WorkflowTroubles, MaxDeliver: mostDeliveries})
+	q, err := w.log.Work(ctx, stream.Shared{Durable: TroublesDurable, Stream: domain.WorkflowTroubles, MaxDeliver: mostDeliveries})
 	if err != nil {
 		return err
 	}

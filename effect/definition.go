@@ -82,7 +82,7 @@ type Definition struct {
 //
 // Errors: [domain.ErrInvalid] naming the field and what would be right.
 func (d Definition) Filled() (Definition, error) {
-	if ours(d.Kind) {
+	if d.Kind.OnlyWaits() {
 		d.Timeout = cmp.Or(d.Timeout, ownTimeout)
 		d.MaxInFlight = cmp.Or(d.MaxInFlight, ownMaxInFlight)
 	}
@@ -97,15 +97,12 @@ func (d Definition) Filled() (Definition, error) {
 	return d, d.validate()
 }
 
-// ours reports whether a kind waits for our own work, which may take its time.
-func ours(k domain.EffectKind) bool { return k == domain.EffectJob || k == domain.EffectFlow }
-
 func (d Definition) validate() error {
 	if err := domain.ValidateName("effect", d.Name); err != nil {
 		return err
 	}
 	longest := MaxTimeout
-	if ours(d.Kind) {
+	if d.Kind.OnlyWaits() {
 		longest = maxOwnTimeout
 	}
 	for _, f := range []struct {

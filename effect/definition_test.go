@@ -222,7 +222,8 @@ func TestNoSecretComesBack(t *testing.T) {
 			return nil
 		}
 		set, err := effect.OpenSet([]effect.Definition{{Name: "pay", Kind: "fake", Attempts: 1}},
-			map[domain.EffectKind]effect.Open{"fake": func(effect.Definition, effect.Host) (effect.Provider, error) { return r.fake, nil }}, effect.Host{Secrets: secrets})
+			map[domain.EffectKind]effect.Open{"fake": func(effect.Definition, effect.Host) (effect.Provider, error) { return r.fake, nil }},
+			effect.Host{Secrets: secrets})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,8 @@ type Call struct {
 	Payload   json.RawMessage // JSON; empty: null
 	Metadata  map[string]string
 	Attempt   int // from 1 on
+	// Secrets are in the payload and are hidden in whatever comes back.
+	Secrets []string
 }
 
 // Provider does the effects of one definition. It is safe for concurrent use.

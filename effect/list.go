@@ -36,19 +36,19 @@ func (w *Worker) List(ctx context.Context) []domain.EffectStatus {
 	return list
 }
 
-func (l *consumer) status(ctx context.Context) domain.EffectStatus {
-	e, t := l.e, l.target
+func (c *consumer) status(ctx context.Context) domain.EffectStatus {
+	e, t := c.e, c.target
 	s := domain.EffectStatus{Name: e.Name, Kind: e.Kind, Summary: e.Summary, Target: e.Target, Contexts: e.Contexts,
 		Breaker: domain.BreakerState(t.breaker.State().String()), OpenMs: t.open().Milliseconds(),
 		InFlight: int(t.inFlight.Load()), MaxInFlight: t.most, TimeoutMs: e.Timeout.Milliseconds(), Attempts: e.Attempts}
-	s.Paused, _, _ = l.held()
-	l.mu.Lock()
-	s.Hand, s.Error = l.inFlight, l.lastErr
-	if !l.lastAt.IsZero() {
-		s.ErrorMs = l.lastAt.UnixMilli()
+	s.Paused, _, _ = c.held()
+	c.mu.Lock()
+	s.Hand, s.Error = c.inFlight, c.lastErr
+	if !c.lastAt.IsZero() {
+		s.ErrorMs = c.lastAt.UnixMilli()
 	}
-	q := l.queue
-	l.mu.Unlock()
+	q := c.queue
+	c.mu.Unlock()
 	if q == nil {
 		s.Trouble = "the node does not take its commands"
 		return s

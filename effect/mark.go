@@ -22,7 +22,8 @@ import (
 type Mark struct {
 	Status MarkStatus
 	// Attempts is how many were begun that the board was told of: the first is
-	// told of when it has failed, later ones before.
+	// told of when it has failed, later ones before. Those of a kind that only
+	// waits are told of when they have failed.
 	Attempts int
 	// Result is the JSON of a [domain.EffectResult], once it is decided.
 	Result string

@@ -229,7 +229,8 @@ func (r *rig) set(change ...func(*effect.Definition)) *effect.Set {
 
 func (r *rig) open(p effect.Provider, list ...effect.Definition) *effect.Set {
 	r.Helper()
-	kinds := map[domain.EffectKind]effect.Open{"fake": func(effect.Definition, effect.Host) (effect.Provider, error) { return p, nil }}
+	open := func(effect.Definition, effect.Host) (effect.Provider, error) { return p, nil }
+	kinds := map[domain.EffectKind]effect.Open{"fake": open, domain.EffectJob: open}
 	s, err := effect.OpenSet(list, kinds, effect.Host{})
 	if err != nil {
 		r.Fatal(err)

@@ -52,7 +52,7 @@ func (t *run) run(ctx, calls context.Context) {
 	case !e.Allows(t.tenant):
 		t.decide(domain.ResultFailed, attempt{err: "effect " + e.Name + " is not for this context"})
 		return
-	case t.mark.Attempts >= e.Attempts:
+	case t.mark.Attempts >= e.Attempts && !e.Kind.OnlyWaits():
 		// Had it failed, it would have ended: the node was lost, and nobody knows
 		// what became of it.
 		t.decide(domain.ResultTimedOut, attempt{err: "the node was lost during the last attempt" + before(t.mark)})
@@ -85,9 +85,11 @@ func (t *run) attempt(calls context.Context) (a attempt, tried bool) {
 		t.blocked()
 		return a, false
 	}
-	if t.d.Deliveries() > 1 {
+	if t.d.Deliveries() > 1 && !e.Kind.OnlyWaits() {
 		// Counted beforehand: a command that ends its node each time must not come
 		// for ever. The first attempt is not: it would cost every command a commit.
+		// Nor is one that only waits: a job may be queued for longer than any node
+		// lives, and the next attempt finds it again.
 		m := t.mark
 		m.Attempts++
 		if err := t.write(calls, m); err != nil {
@@ -101,6 +103,7 @@ func (t *run) attempt(calls context.Context) (a attempt, tried bool) {
 	w.cfg.Observer.EffectBegun(e.Name, e.Target)
 	a = e.try(calls, t.call(), t.consumer.secrets)
 	w.cfg.Observer.EffectTried(e.Name, e.Target, string(a.outcome), a.took)
+	w.traced(e, t.call(), a)
 	target.judge(a.verdict())
 	return a, true
 }

@@ -1,17 +1,12 @@
 package effect
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
-	"net/url"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -19,18 +14,14 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/hide"
+	"github.com/ramet-run/ramet/secret"
 )
 
 const (
 	// secretFresh is how long a secret is taken as read: a changed one is used
 	// soon, and a command is not run for each of a thousand calls.
 	secretFresh = 10 * time.Second
-	// secretTime bounds the command that prints one.
-	secretTime = 10 * time.Second
-	maxSecret  = 64 << 10
-	// leastHidden: a shorter text would be found in what has nothing to do with
-	// the secret.
-	leastHidden = 4
 	// mostHidden bounds how many values are looked for in what goes out; those
 	// read last are kept.
 	mostHidden = 200
@@ -187,7 +178,7 @@ func (s *Secrets) load(ctx context.Context, source SecretSource) (value string, 
 	case source.File != "":
 		value, err = s.loadFile(source.File)
 	default:
-		value, err = runSecret(ctx, source.Command, s.environment())
+		value, err = secret.Run(ctx, source.Command, s.environment())
 	}
 	if err != nil {
 		return "", err
@@ -203,76 +194,28 @@ func (s *Secrets) load(ctx context.Context, source SecretSource) (value string, 
 func (s *Secrets) environment() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	secret := map[string]bool{}
+	own := map[string]bool{}
 	for _, source := range s.sources {
-		secret[source.Env] = source.Env != ""
+		own[source.Env] = source.Env != ""
 	}
 	return slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return secret[name]
+		return own[name] || strings.HasPrefix(name, secret.EnvironmentPrefix)
 	})
 }
 
 func (s *Secrets) loadFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", errors.New("file " + path + " is no regular file")
-	case info.Mode().Perm()&0o007 != 0:
-		return "", errors.New("file " + path + " is open to all users of the machine: chmod 600 " + path)
-	case info.Mode().Perm()&0o070 != 0:
+	return secret.ReadFile(path, func(mode fs.FileMode) {
 		if _, told := s.told.LoadOrStore(path, true); !told {
-			s.log.Warn("file with a secret is open to its group", "file", path, "mode", fs.FileMode.String(info.Mode()))
+			s.log.Warn("file with a secret is open to its group", "file", path, "mode", mode.String())
 		}
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	if err == nil && len(text) > maxSecret {
-		err = errors.New("file " + path + " is larger than 64 KiB")
-	}
-	return string(text), err
-}
-
-func runSecret(ctx context.Context, command, env []string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, secretTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Env = env
-	cmd.WaitDelay = time.Second // for what it started and left behind
-	var out bytes.Buffer
-	cmd.Stdout = &limitedWriter{&out, maxSecret}
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return "", errors.New("command " + command[0] + ": " + err.Error())
-	}
-	return out.String(), nil
-}
-
-// limitedWriter takes so many bytes.
-type limitedWriter struct {
-	to   io.Writer
-	left int
-}
-
-func (w *limitedWriter) Write(p []byte) (int, error) {
-	if w.left -= len(p); w.left < 0 {
-		return 0, errors.New("it prints more than 64 KiB")
-	}
-	return w.to.Write(p)
+	})
 }
 
 // Hide lets Redact take out a value that is as secret as what it was made of,
 // such as user and password in base64.
 func (s *Secrets) Hide(value string) {
-	if s == nil || len(value) < leastHidden {
+	if s == nil || len(value) < hide.Least {
 		return
 	}
 	s.mu.Lock()
@@ -300,30 +243,13 @@ func (s *Secrets) replacer() *strings.Replacer {
 	slices.SortStableFunc(longest, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, v := range longest {
-		for _, form := range forms(v) {
+		for _, form := range hide.Forms(v) {
 			pairs = append(pairs, form, "(hidden)")
 		}
 	}
 	r := strings.NewReplacer(pairs...)
 	s.hide.Store(r)
 	return r
-}
-
-// forms are how a value looks in the texts in which it may come back.
-func forms(v string) []string {
-	list := []string{v}
-	inJSON, _ := json.Marshal(v)
-	var plainJSON bytes.Buffer
-	enc := json.NewEncoder(&plainJSON)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v)
-	bare := strings.TrimSuffix(plainJSON.String(), "\n")
-	for _, form := range []string{string(inJSON[1 : len(inJSON)-1]), bare[1 : len(bare)-1], url.QueryEscape(v), url.PathEscape(v)} {
-		if !slices.Contains(list, form) {
-			list = append(list, form)
-		}
-	}
-	return list
 }
 
 // Redact takes the secrets that were read out of a text.

@@ -1,6 +1,8 @@
 package effect
 
 import (
+	"github.com/ramet-run/ramet/tracing"
+
 	"cmp"
 	"context"
 	"log/slog"
@@ -42,6 +44,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer is told what happens, for metrics. Default: nobody.
 	Observer Observer
+	// Tracer takes the attempts of calls that belong to a trace. Default: nobody.
+	Tracer *tracing.Tracer
 }
 
 // Observer is told what a worker does. Its methods must be quick.
@@ -85,12 +89,15 @@ type Worker struct {
 	changed   chan struct{}        // closed when Use has set another set
 }
 
+// keepMarks is for how long the board remembers how a command ended, where nothing else is said.
+const keepMarks = 7 * 24 * time.Hour
+
 // NewWorker returns a worker that does the effects of set, which it closes in
 // the end.
 func NewWorker(log stream.Log, b board.Board, set *Set, cfg Config) *Worker {
 	cfg.Grace = cmp.Or(cfg.Grace, domain.DefaultGrace)
 	cfg.AckWait = cmp.Or(cfg.AckWait, stream.DefaultAckWait)
-	cfg.Keep = cmp.Or(cfg.Keep, 7*24*time.Hour)
+	cfg.Keep = cmp.Or(cfg.Keep, keepMarks)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

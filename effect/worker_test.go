@@ -281,6 +281,37 @@ func TestWhatTheBrokerGivesUpOnBecomesADeadLetter(t *testing.T) {
 	})
 }
 
+// TestWhatAPersonGivesUpOnHasAResult: who asked for it would wait for ever.
+func TestWhatAPersonGivesUpOnHasAResult(t *testing.T) {
+	whole := string(message(command("c1")).Data)
+	for name, data := range map[string]string{"the letter is whole": whole, "the letter was cut": whole[:len(whole)/2]} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				m := message(command("c1"))
+				d := &domain.DeadLetter{Kind: domain.DeadEffect, ID: "c1", Saga: "order", Correlation: "order-1", Effect: "pay",
+					Cause: "it was given out too often", Subject: m.Subject, Data: data}
+				for range 2 {
+					if err := effect.GiveUp(r.Context(), r.log, r.board, 7, d); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got := r.one()
+				if got.ResultType != domain.ResultFailed || got.CommandID != "c1" || got.Metadata[domain.MetaSaga] != "order" ||
+					got.Metadata[domain.MetaCorrelation] != "order-1" || !strings.Contains(got.Error, "given out too often") {
+					t.Errorf("got %+v", got)
+				}
+				r.ask("c1") // the stream has it still
+				r.start(r.set())
+				after(time.Minute)
+				if n := r.fake.asked("c1"); n != 0 || r.mark("c1").Status != effect.MarkDone {
+					t.Errorf("asked %d times, mark %+v", n, r.mark("c1"))
+				}
+				r.drained()
+			})
+		})
+	}
+}
+
 func TestAContextThatMayNotUseAnEffect(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.start(r.set(func(d *effect.Definition) { d.Contexts = []domain.TenantID{8} }))

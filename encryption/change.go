@@ -22,7 +22,7 @@ func (k *Keys) Encrypt(ctx context.Context, tenant domain.TenantID, secret strin
 	if err != nil {
 		return domain.Encryption{}, err
 	}
-	if _, err := parseKEK(secret, text); err != nil {
+	if _, err := ParseKey(secret, text); err != nil {
 		return domain.Encryption{}, err
 	}
 	was, err := k.Refresh(ctx, tenant)
@@ -89,7 +89,7 @@ func (k *Keys) write(ctx context.Context, was *Context, ring *Ring, secret strin
 	if err != nil {
 		return domain.Encryption{}, err
 	}
-	kek, err := parseKEK(secret, text)
+	kek, err := ParseKey(secret, text)
 	if err != nil {
 		return domain.Encryption{}, err
 	}

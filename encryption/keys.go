@@ -355,7 +355,7 @@ func (k *Keys) unwrap(ctx context.Context, c *Context, wrapped string) (*Ring, e
 	if err != nil {
 		return nil, err
 	}
-	kek, err := parseKEK(c.Key, text)
+	kek, err := ParseKey(c.Key, text)
 	if err != nil {
 		return nil, err
 	}

@@ -61,11 +61,11 @@ type Ring struct {
 	Primary uint32
 }
 
-// parseKEK reads a key-encryption key: 32 bytes, in base64 or hex, as
+// ParseKey reads a key-encryption key: 32 bytes, in base64 or hex, as
 // `openssl rand -base64 32` prints it. A passphrase is none: it could be tried.
 //
 // Errors: [domain.ErrInvalid], without the text.
-func parseKEK(name, key string) (tink.AEAD, error) {
+func ParseKey(name, key string) (tink.AEAD, error) {
 	const size = 32
 	raw, err := hex.DecodeString(key)
 	if err != nil || len(raw) != size {

@@ -38,6 +38,9 @@ func (e *Engine) Act(ctx context.Context, tenant domain.TenantID, id domain.Flow
 	if errors.Is(err, domain.ErrNotFound) && o.Verb == OrderDelete && o.Forget {
 		return true, e.forgetArchived(ctx, p)
 	}
+	if err == nil {
+		err = e.checkAnswers(ctx, tenant, id, &o)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -57,10 +60,26 @@ func (e *Engine) Act(ctx context.Context, tenant domain.TenantID, id domain.Flow
 	b.Equal(f.Key(), layout.FlowCaller, strconv.FormatUint(uint64(f.CallerID), 10)) // it is still there
 	b.PushLeft(layout.FlowOrders(id), string(text))
 	wake(&b, id)
-	if err := e.board.Commit(ctx, b); err != nil {
+	err = e.board.Commit(ctx, b)
+	if errors.Is(err, domain.ErrConflict) {
+		return false, missing(p) // it was removed just now
+	} else if err != nil {
 		return false, err
 	}
 	return e.awaitAnswer(ctx, p, o, events)
+}
+
+// addOrder adds to b that the keeper of a flow that is as it was read gets an order.
+func addOrder(b *board.Batch, f *domain.Flow, o Order) error {
+	o.AtMs = time.Now().UnixMilli()
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	b.Equal(f.Key(), layout.FlowCaller, strconv.FormatUint(uint64(f.CallerID), 10)).Equal(f.Key(), layout.FlowStatus, string(f.Status))
+	b.PushLeft(layout.FlowOrders(f.ID), string(text))
+	wake(b, f.ID)
+	return nil
 }
 
 // awaitAnswer waits until the keeper has done an order.

@@ -74,12 +74,13 @@ func newAdvancer(p *Plan, head State, steps Steps, f Facts) *advancer {
 
 // advance decides. Where it meets what is not known, it stops: there is no sense in the rest.
 func (a *advancer) advance() {
-	for _, do := range []func(){a.endings, a.orders, a.pass, a.makeUnits, a.finish} {
+	for _, do := range []func(){a.endings, a.orders, a.pass, a.makeUnits, a.refusals, a.finish} {
 		if len(a.d.Load) > 0 {
 			return
 		}
 		do()
 	}
+	a.d.Abort = append(a.d.Abort, a.late...)
 }
 
 type advancer struct {
@@ -95,6 +96,17 @@ type advancer struct {
 	stops int
 	// gaps are those of all steps.
 	gaps int
+	// late are jobs of notices about what has been decided.
+	late []domain.JobID
+	// refused is set where a child could not be made, and never will be.
+	refused bool
+}
+
+// refusals lets steps end of which a child was refused.
+func (a *advancer) refusals() {
+	if a.refused {
+		a.pass()
+	}
 }
 
 // at is the state of a step, to be read. One that is not known is asked for: then ok is
@@ -154,8 +166,13 @@ func (a *advancer) sort(i int, st *StepState) {
 	sums.Ready = put(sums.Ready, rank, open && left && len(st.Open) < st.Split.Window)
 	sums.Made = put(sums.Made, rank, open && !left)
 	sums.Stopped = put(sums.Stopped, rank, st.Status.Begun() && stopped)
-	if st.Status != domain.StepDormant {
-		sums.Waiting = put(sums.Waiting, rank, false)
+	if st.Status != domain.StepDormant && (st.DueMs == 0 || !st.Status.Begun()) {
+		if sums.Waiting = put(sums.Waiting, rank, false); len(sums.Waiting) == 0 {
+			sums.UntilMs, sums.Held = 0, false
+		}
+	}
+	if st.Status.Begun() {
+		a.comesAgain(i, st)
 	}
 }
 

@@ -492,8 +492,6 @@ func TestAdvanceOrders(t *testing.T) {
 	cancel := flow.Order{Verb: flow.OrderCancel}
 	retry, retryFailed := flow.Order{Verb: flow.OrderRetry}, flow.Order{Verb: flow.OrderRetry, Failed: true}
 	skip := func(name string) flow.Order { return flow.Order{Verb: flow.OrderSkip, Step: name} }
-	approve := func(name string) flow.Order { return flow.Order{Verb: flow.OrderApprove, Step: name, Text: "fine"} }
-	reject := func(name string) flow.Order { return flow.Order{Verb: flow.OrderReject, Step: name, Text: "no"} }
 	runParts(t, []part{
 		{"a cancel ends everything, what runs too",
 			blueprint(step("a", "", shards(4, 2)), step("b", "", needs("a")), approval("ok"), step("fin", "", phase(1))), func(p *play) {
@@ -793,7 +791,7 @@ func TestAdvanceUpdates(t *testing.T) {
 				p.refused(update("s", domain.StepChange{Window: domain.MaxWindow + 1}), "window")
 				p.refused(update("s", domain.StepChange{Retries: new(int), Size: 3}), "those of packs")
 				p.refused(update("s", domain.StepChange{Count: 12, Params: map[string]string{"a": "b"}}), "count, params cannot be changed")
-				p.refused(update("a", domain.StepChange{Window: 2}), "only shards and packs")
+				p.refused(update("a", domain.StepChange{Window: 2}), "only steps of many jobs")
 				p.refused(update("k", domain.StepChange{Size: -2}), "size -2")
 				p.refused(update("k", domain.StepChange{End: num(-2)}), "end -2")
 				p.refused(update("k", domain.StepChange{Endless: &yes}), "not taken away")

@@ -31,6 +31,8 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 		err = e.board.Commit(ctx, b)
 	case layout.AlarmFlowWrite:
 		err = e.sweepWrite(ctx, a, id)
+	case layout.AlarmFlowLate:
+		err = e.lateAlarm(ctx, a, id)
 	case layout.AlarmFlowPrune:
 		err = e.pruneAlarm(ctx, a, id)
 	default:
@@ -98,11 +100,15 @@ func (e *Engine) removeJobs(ctx context.Context, p ref, keys []domain.JobKey, gu
 			continue
 		}
 		b := board.Batch{Space: p.space, Guards: slices.Clone(guards)}
-		for _, key := range own {
+		for i, key := range own {
 			work.Remove(&b, key)
-		}
-		if err := e.board.Commit(ctx, b); err != nil {
-			return err
+			if i+1 < len(own) && len(b.Guards)+len(b.Ops) < board.MaxOps-removeRoom {
+				continue
+			}
+			if err := e.board.Commit(ctx, b); err != nil {
+				return err
+			}
+			b = board.Batch{Space: p.space, Guards: slices.Clone(guards)}
 		}
 	}
 	return nil
@@ -160,18 +166,23 @@ func (t *tending) eachOwn(ctx context.Context, s *seen, do func(own []domain.Job
 	}
 }
 
-// removePage is how many jobs are removed in one batch.
-const removePage = 100
+const (
+	// removePage is how many jobs are looked at, to be removed, at once.
+	removePage = 100
+	// removeRoom is more than what one of them takes of a batch.
+	removeRoom = 32
+)
 
 // stepRecords is how many records the steps of a flow have, and its blueprint.
-func (e *Engine) stepRecords(ctx context.Context, p ref) (steps, parts int, err error) {
-	recs, err := e.board.GetFields(ctx, p.space, []string{layout.FlowStateRecords, layout.FlowStatePlan}, layout.FlowState(p.id))
+func (e *Engine) stepRecords(ctx context.Context, p ref) (steps, parts, lists int, err error) {
+	recs, err := e.board.GetFields(ctx, p.space, []string{layout.FlowStateRecords, layout.FlowStatePlan, layout.FlowStateLists}, layout.FlowState(p.id))
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	steps, _ = strconv.Atoi(recs[0].Get(layout.FlowStateRecords))
 	parts, _ = strconv.Atoi(recs[0].Get(layout.FlowStatePlan))
-	return steps, parts, nil
+	lists, _ = strconv.Atoi(recs[0].Get(layout.FlowStateLists))
+	return steps, parts, lists, nil
 }
 
 // removeRecords adds to b that a flow's own records go, and those of its steps and of its

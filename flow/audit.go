@@ -19,17 +19,22 @@ const auditAge = 10 * time.Second
 // alive, and brings those that have none back to a keeper. It rests after each
 // flow, rest times as long as that took.
 func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
-	return e.audit(ctx, tenant, rest, 0)
+	return e.audit(ctx, tenant, rest, 0, false)
 }
 
 // AuditWithin is Audit that looks at no more than there is time for, oldest first. Zero:
 // all.
 func (e *Engine) AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
-	return e.audit(ctx, tenant, 0, within)
+	return e.audit(ctx, tenant, 0, within, false)
 }
 
-func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration) (domain.Audit, error) {
-	a := auditor{looker: looker{Engine: e, space: layout.SpaceOf(tenant), now: time.Now()}, lacking: map[string]int{}}
+// LookWithin is AuditWithin that repairs nothing, so that those may ask who only read.
+func (e *Engine) LookWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
+	return e.audit(ctx, tenant, 0, within, true)
+}
+
+func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration, looks bool) (domain.Audit, error) {
+	a := auditor{looker: looker{Engine: e, space: layout.SpaceOf(tenant), now: time.Now()}, looks: looks, lacking: map[string]int{}}
 	var after board.LiveItem
 	for {
 		page, err := e.board.Live(ctx, a.space, after, listPage)
@@ -64,6 +69,7 @@ func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, wi
 
 type auditor struct {
 	looker
+	looks   bool // it repairs nothing
 	report  domain.Audit
 	lacking map[string]int // places of findings in the report, by what is lacking
 }
@@ -77,7 +83,7 @@ func (a *auditor) look(ctx context.Context, p ref, it board.LiveItem) error {
 	}
 	young := a.now.Sub(it.At) < auditAge
 	if recs[0] == nil && len(bad) == 0 {
-		if young {
+		if young || a.looks {
 			return nil
 		}
 		return work.SettleLost(ctx, a.board, a.space, it, &a.report)
@@ -135,8 +141,11 @@ func (a *auditor) lacks(key, lack string) {
 }
 
 // repair commits b and reports what was found, if it is worth a word; a
-// conflict means that it repaired itself.
+// conflict means that it repaired itself. Who only looks leaves it to the next audit.
 func (a *auditor) repair(ctx context.Context, b board.Batch, p ref, why string) error {
+	if a.looks {
+		return nil
+	}
 	err := a.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {
 		return nil

@@ -49,6 +49,9 @@ func TestTheAuditFindsAnEndAmongManyOpenJobs(t *testing.T) {
 			t.Fatal(err, v.Steps[0].Open)
 		}
 		time.Sleep(time.Minute)
+		if a, err := r.flows.LookWithin(r.ctx, 1, time.Hour); err != nil || a.Looked == 0 || len(a.Repaired) > 0 {
+			t.Errorf("who only looks repaired: %+v, %v", a, err)
+		}
 		if a := r.audit(); len(a.Repaired) != 1 {
 			t.Errorf("got %+v, want one repair", a)
 		}

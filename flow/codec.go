@@ -92,6 +92,7 @@ type stored struct {
 	changed map[int]json.RawMessage
 	records int
 	parts   int // records that its blueprint lies in
+	lists   int // records of the elements of lists
 }
 
 // decodeState reads the record of a flow's state.
@@ -105,6 +106,7 @@ func decodeState(id domain.FlowID, r board.Record) (s stored, err error) {
 	s.stepped = r.Get(layout.FlowStateStepped) == "true"
 	s.caller = domain.ActorID(number(layout.FlowStateCaller))
 	s.records, s.parts = int(number(layout.FlowStateRecords)), int(number(layout.FlowStatePlan))
+	s.lists = int(number(layout.FlowStateLists))
 	s.first, s.count = domain.JobID(number(layout.FlowStateFirst)), int(number(layout.FlowStateCount))
 	if list := r.Get(layout.FlowStateJobs); list != "" {
 		if err := json.Unmarshal([]byte(list), &s.ids); err != nil {

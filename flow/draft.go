@@ -28,7 +28,8 @@ type draft struct {
 	names []domain.JobID // what the caller called them, in the order of jobs
 	state State
 	also  Request
-	skip  int // how many ids its jobs passed over the last time, for they were taken
+	late  *domain.Hook // that is called when it takes too long
+	skip  int          // how many ids its jobs passed over the last time, for they were taken
 	// waiting are the entries of those that wait for each job.
 	waiting map[domain.JobID][]string
 }
@@ -37,8 +38,19 @@ type draft struct {
 //
 // Errors: [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict].
 func (e *Engine) draft(ctx context.Context, tenant domain.TenantID, r Request) (*draft, error) {
-	d := &draft{also: r, flow: domain.Flow{CallerID: r.Caller, ContextID: tenant, Trigger: r.Trigger, Schedule: r.Schedule, Message: r.Message,
-		OnError: r.OnError}}
+	d, err := e.drafted(ctx, tenant, r)
+	if err == nil {
+		d.late, err = e.hook(ctx, tenant, d.plan, domain.HookLate)
+	}
+	return d, err
+}
+
+func (e *Engine) drafted(ctx context.Context, tenant domain.TenantID, r Request) (*draft, error) {
+	d := &draft{also: r, flow: domain.Flow{CallerID: r.Caller, ContextID: tenant, Trigger: r.Trigger, Schedule: r.Schedule, Backfill: r.Backfill,
+		Message: r.Message, Parent: r.Parent, CalledBy: r.CalledBy, OnError: r.OnError, TraceID: r.TraceID, RerunOf: r.rerunOf}}
+	if r.TraceID == "" && r.Schedule != "" {
+		d.flow.TraceID = e.cfg.Tracer.Begin()
+	}
 	given := 0
 	for _, is := range []bool{r.Blueprint != "", r.Plan != nil, len(r.Jobs) > 0} {
 		if is {
@@ -176,6 +188,11 @@ func (e *Engine) draftPlan(ctx context.Context, tenant domain.TenantID, d *draft
 	d.flow.Blueprint, d.flow.Version, d.flow.Hash = b.Name, b.Version, p.hash
 	d.flow.EnvVars, d.flow.Params, d.flow.Priority, d.flow.OnError = b.Env, b.Params, b.Priority, b.OnError
 	d.flow.AfterMs, d.flow.Duration, d.flow.Retention = int64(b.After), uint32(b.Duration), uint32(b.Retention)
+	d.state.NoCache = r.NoCache
+	if r.takes != nil {
+		d.flow.Stepped, d.state.Steps = true, r.takes.steps
+		return nil
+	}
 	if d.plan.plain() {
 		d.planJobs()
 		return nil
@@ -211,7 +228,7 @@ func (e *Engine) prepare(ctx context.Context, tenant domain.TenantID, r Request)
 	if err != nil {
 		return nil, err
 	}
-	if r.changes() {
+	if r.changes() || len(b.FlowCalls()) > 0 { // which may be newer by now
 		return e.prepareAs(ctx, tenant, b, r)
 	}
 	key := fmt.Sprintf("%d/%s/%d/%s", tenant, b.Name, b.Version, hash)
@@ -244,10 +261,13 @@ func (e *Engine) prepareAs(ctx context.Context, tenant domain.TenantID, b domain
 	if err := change(&b, r); err != nil {
 		return nil, err
 	}
+	if err := b.FillInputs(); err != nil {
+		return nil, err
+	}
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
-	if err := e.checkSteps(ctx, tenant, &b); err != nil {
+	if err := errors.Join(e.pinFlows(ctx, tenant, &b), e.checkSteps(ctx, tenant, &b)); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(&b)
@@ -261,24 +281,77 @@ func (e *Engine) prepareAs(ctx context.Context, tenant domain.TenantID, b domain
 	return &prepared{NewPlan(&b), string(text), planParts(text), hex.EncodeToString(sum[:16])}, nil
 }
 
+// CheckHooks looks at what hooks cannot know: who runs what.
+//
+// Errors: [domain.ErrInvalid].
+func (e *Engine) CheckHooks(ctx context.Context, tenant domain.TenantID, hooks *domain.Hooks) error {
+	for _, on := range domain.HookOns {
+		h := hooks.Of(on)
+		if h == nil {
+			continue
+		}
+		if h.Effect != nil && h.Effect.Payload != "" {
+			if _, err := blueprint.CompileHook(h.Effect.Payload); err != nil {
+				return domain.Invalidf("on.%s: effect.payload: %v", on, err)
+			}
+		}
+		step := h.Step(on)
+		j := stepJob(&domain.Blueprint{}, &step, 1)
+		j.ID = 1
+		if err := e.work.CheckFlowJob(ctx, tenant, j); err != nil {
+			return fmt.Errorf("on.%s: %w", on, err)
+		}
+	}
+	return nil
+}
+
 // checkSteps looks at what a blueprint cannot know: who runs what.
 func (e *Engine) checkSteps(ctx context.Context, tenant domain.TenantID, b *domain.Blueprint) error {
+	if err := e.CheckHooks(ctx, tenant, b.On); err != nil {
+		return err
+	}
+	if b.Concurrency != nil {
+		if _, err := b.Concurrency.KeyOf(b.Params); err != nil {
+			return err
+		}
+	}
+	if b.Rate != nil {
+		if _, err := b.Rate.KeyOf(b.Params); err != nil {
+			return err
+		}
+	}
 	for i := range b.Steps {
 		s := &b.Steps[i]
-		switch s.KindOr() {
-		case domain.StepEffect:
-			if s.Effect.Payload != "" {
-				if _, err := blueprint.CompilePayload(s.Effect.Payload); err != nil {
-					return domain.Invalidf("step %s: effect.payload: %v", s.Name, err)
+		call := s.Call()
+		if call != nil && call.Payload != "" {
+			if _, err := blueprint.CompilePayload(call.Payload); err != nil {
+				return domain.Invalidf("step %s: payload of %s: %v", s.Name, call.Target, err)
+			}
+		}
+		if s.Each != "" {
+			if _, err := blueprint.CompileEach(s.Each); err != nil {
+				return domain.Invalidf("step %s: each: %v", s.Name, err)
+			}
+		}
+		for _, axis := range s.Matrix.Axes() {
+			if text, _ := s.Matrix.Axis(axis); text != "" {
+				if _, err := blueprint.CompileEach(text); err != nil {
+					return domain.Invalidf("step %s: matrix.%s: %v", s.Name, axis, err)
 				}
 			}
-		case domain.StepApproval:
-			continue
+		}
+		if s.Key != "" {
+			if _, err := blueprint.CompileKey(s.Key); err != nil {
+				return domain.Invalidf("step %s: key: %v", s.Name, err)
+			}
 		}
 		if s.When != "" {
 			if _, err := blueprint.CompileWhen(s.When); err != nil {
 				return domain.Invalidf("step %s: when: %v", s.Name, err)
 			}
+		}
+		if s.KindOr() == domain.StepFlow || s.KindOr() == domain.StepApproval && call == nil {
+			continue // it has no job; the steps of a flow are looked at when that is made
 		}
 		j := stepJob(b, s, 1)
 		j.ID = 1
@@ -296,7 +369,7 @@ func change(b *domain.Blueprint, r Request) error {
 			return err
 		}
 	}
-	b.Params, b.Env = over(b.Params, r.Params), over(b.Env, r.Env)
+	b.Params, b.Env = over(b.Params, r.Params), over(b.Env, literal(r.Env))
 	b.Priority, b.OnError = cmp.Or(r.Priority, b.Priority), cmp.Or(r.OnError, b.OnError, domain.OnErrorAbort)
 	b.After = max(b.After, r.After)
 	index := make(map[string]int, len(b.Steps))
@@ -324,6 +397,18 @@ func change(b *domain.Blueprint, r Request) error {
 	return nil
 }
 
+// literal are variables of a request, whose values are texts and no templates.
+func literal(env map[string]string) map[string]string {
+	if !domain.HasTemplates(env) {
+		return env
+	}
+	escaped := make(map[string]string, len(env))
+	for name, text := range env {
+		escaped[name] = domain.EscapeTemplate(text)
+	}
+	return escaped
+}
+
 // nearStep suggests the step that may have been meant.
 func nearStep(name string, index map[string]int) string {
 	if near := domain.Nearest(name, slices.Sorted(maps.Keys(index))); near != "" {
@@ -341,6 +426,9 @@ func changeStep(c domain.StepChange, s *domain.Step) error {
 		s.Retries, s.Retry = *c.Retries, s.Retry.Rules()
 	}
 	if c.MayFail != nil {
+		if s.KindOr() == domain.StepApproval && *c.MayFail && !s.MayFail {
+			return domain.Invalidf("may_fail: step %s is an approval: whoever submits a flow may not have a rejection pass", s.Name)
+		}
 		s.MayFail = *c.MayFail
 	}
 	if s.Shard != nil {
@@ -366,6 +454,13 @@ func changeStep(c domain.StepChange, s *domain.Step) error {
 			}
 		}
 		s.Pack = &pk
+	}
+	if s.Listed() {
+		s.Window = cmp.Or(c.Window, s.Window)
+		if c.Count != 0 || c.Size != 0 || c.Start != nil || c.End != nil || c.Endless != nil {
+			return domain.Invalidf("steps: step %s is done for each element of a list; only its window can be changed", s.Name)
+		}
+		return nil
 	}
 	split := c.Count != 0 || c.Size != 0 || c.Start != nil || c.End != nil || c.Endless != nil || c.Window != 0
 	if split && s.Shard == nil && s.Pack == nil {
@@ -397,6 +492,7 @@ func (d *draft) planJobs() {
 	jobs := make([]*domain.Job, 0, len(p.Steps))
 	for _, i := range p.order {
 		j := stepJob(p.Blueprint, &p.Steps[i], d.flow.CallerID)
+		j.TraceID = d.flow.TraceID
 		j.ID = id[i]
 		for _, on := range p.needs[i] {
 			j.Dependends = append(j.Dependends, id[on])
@@ -410,12 +506,16 @@ func (d *draft) planJobs() {
 func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain.Job {
 	j := &domain.Job{
 		CallerID: caller, Script: s.Script, ScriptType: s.ScriptType, Timeout: uint32(s.Timeout), Retries: uint8(s.MaxRetries()),
-		Retry: s.Retry.Rules(), EnvVars: s.Env, Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority), Affinity: s.Affinity,
-		Step: s.Name, At: s.At,
+		Retry: s.Retry.Rules(), EnvVars: s.Env, Secrets: domain.SecretsOf(b, s), Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority),
+		Affinity: s.Affinity,
+		Step:     s.Name, At: s.At, Artifacts: s.Artifacts, EnvFill: domain.HasTemplates(b.Env) || domain.HasTemplates(s.Env),
 	}
-	if s.KindOr() == domain.StepEffect {
-		j.ScriptType, j.Script = domain.ScriptEffect, callText(s.Effect)
-		j.Affinity = over(s.Affinity, map[string]string{domain.LabelEffect: s.Effect.Target})
+	if call := s.Call(); call != nil {
+		j.ScriptType, j.Script = domain.ScriptEffect, callText(call)
+		j.Affinity = over(s.Affinity, map[string]string{domain.LabelEffect: call.Target})
+	}
+	if s.KindOr() == domain.StepApproval {
+		j.Retries = noticeRetries
 	}
 	return j
 }

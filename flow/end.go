@@ -15,7 +15,7 @@ import (
 
 // record adds to b what the flow's own record says now. reopened is true where
 // it had ended, and goes on.
-func (t *tending) record(b *board.Batch, plan *Plan, s *seen, v *verdict) (reopened bool) {
+func (t *tending) record(ctx context.Context, b *board.Batch, plan *Plan, s *seen, v *verdict) (reopened bool, err error) {
 	key := domain.FlowKey(t.ref.id)
 	fields := []board.Field{{Name: layout.FlowUpdatedAt, Value: strconv.FormatInt(s.now.Unix(), 10)}}
 	set := func(name, value string) { fields = append(fields, board.Field{Name: name, Value: value}) }
@@ -25,7 +25,9 @@ func (t *tending) record(b *board.Batch, plan *Plan, s *seen, v *verdict) (reope
 		set(layout.FlowStartedMs, strconv.FormatInt(s.flow.StartedMs, 10))
 	}
 	if reopened = v.Reopened && s.flow.Final(); reopened {
-		t.reopen(b, plan, s)
+		if err := t.reopen(ctx, b, plan, s); err != nil {
+			return false, err
+		}
 	}
 	if whole := s.Sums == nil; whole && len(v.Make) > 0 || v.End != "" {
 		fields = append(fields, layout.IDsField(layout.FlowJobs, v.jobs(plan)))
@@ -34,8 +36,18 @@ func (t *tending) record(b *board.Batch, plan *Plan, s *seen, v *verdict) (reope
 		set(layout.FlowCancel, v.next.Cancelled)
 	}
 	set(layout.FlowProgress, progressText(v.next.Sums.Done/plan.weight))
+	awaits := v.next.Sums.awaits()
+	if v.End != "" {
+		awaits = ""
+	}
+	if awaits != s.flow.Awaits && awaits != "" {
+		set(layout.FlowAwaits, string(awaits))
+	}
 	b.Set(key, fields...)
-	return reopened
+	if awaits != s.flow.Awaits && awaits == "" {
+		b.Unset(key, layout.FlowAwaits)
+	}
+	return reopened, nil
 }
 
 // begun reports whether a step is not as all begin.
@@ -65,18 +77,24 @@ func jobsOf(steps int, at func(i int) *StepState) (ids []domain.JobID) {
 }
 
 // reopen adds to b that a flow which had ended goes on.
-func (t *tending) reopen(b *board.Batch, plan *Plan, s *seen) {
+func (t *tending) reopen(ctx context.Context, b *board.Batch, plan *Plan, s *seen) error {
+	late, err := t.hook(ctx, t.tenant(), plan, domain.HookLate)
+	if err != nil {
+		return err
+	}
 	key := domain.FlowKey(t.ref.id)
 	s.flow.Status = domain.FlowStarted
 	b.Set(key, board.Field{Name: layout.FlowStatus, Value: string(domain.FlowStarted)})
 	b.Unset(key, layout.FlowReason, layout.FlowError, layout.FlowFinishedMs, layout.FlowCancel)
 	b.Add(key, layout.FlowRetried, 1).Add(key, layout.FlowStale, 1)
 	b.Live(key, s.now)
+	setLate(b, late, &s.flow, s.now)
 	if plan != nil && plan.UniqueAlive {
 		// It takes the place again, which is free: see rival. Who takes it first has it.
 		b.Absent(layout.FlowAlive(s.flow.Blueprint))
 		b.Set(layout.FlowAlive(s.flow.Blueprint), board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(t.ref.id), 10)})
 	}
+	return nil
 }
 
 // rival is the flow that lives where its blueprint wants only one at a time, and
@@ -106,21 +124,58 @@ func (t *tending) end(ctx context.Context, b *board.Batch, plan *Plan, s *seen, 
 	if err != nil {
 		return err
 	}
-	t.endRecord(b, s, v.End, v.Why, result)
+	steps := func(f *domain.FlowView) {
+		for i := range f.Steps {
+			st := v.at(i)
+			f.Steps[i].Status, f.Steps[i].Text = st.Status, st.Text
+		}
+	}
+	if err := t.endFlow(ctx, b, plan, s, v.End, v.Why, result, steps); err != nil {
+		return err
+	}
 	if plan.UniqueAlive {
 		return t.leaveAlive(ctx, b, s)
 	}
 	return nil
 }
 
+// endFlow adds to b that a flow has ended, and calls its hook. now, where it is given, makes
+// the steps of a flow what this round has made of them.
+func (t *tending) endFlow(ctx context.Context, b *board.Batch, plan *Plan, s *seen, reason domain.FlowReason, why string, result map[string]string,
+	now func(*domain.FlowView)) error {
+	t.endRecord(b, s, reason, why, result)
+	if s.Line != "" {
+		if err := t.leaveLine(ctx, b, t.ref.space, s.Line, entryOf(t.ref.id, s.LineMax)); err != nil {
+			return err
+		}
+	}
+	return t.callEnd(ctx, b, plan, reason, func(f *domain.FlowView) {
+		f.Status, f.Reason, f.Error, f.Result, f.FinishedMs = statusOf(reason), reason, "", result, s.now.UnixMilli()
+		if reason != domain.FlowSucceeded {
+			f.Error = why
+		}
+		if f.StartedMs == 0 {
+			f.StartedMs = s.flow.StartedMs
+		}
+		if now != nil {
+			now(f)
+		}
+	})
+}
+
+// statusOf is the status of a flow that has ended so.
+func statusOf(reason domain.FlowReason) domain.FlowStatus {
+	if reason == domain.FlowSucceeded {
+		return domain.FlowFinished
+	}
+	return domain.FlowError
+}
+
 // endRecord writes the end of a flow on its record.
 func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, why string, result map[string]string) {
 	key := domain.FlowKey(t.ref.id)
 	s.reason = reason
-	status := domain.FlowError
-	if reason == domain.FlowSucceeded {
-		status = domain.FlowFinished
-	}
+	status := statusOf(reason)
 	fields := []board.Field{
 		{Name: layout.FlowStatus, Value: string(status)},
 		{Name: layout.FlowReason, Value: string(reason)},
@@ -136,6 +191,13 @@ func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, w
 	b.Set(key, fields...)
 	b.Settle(key)
 	layout.Ended(b, key, s.now, layout.FailedFlows, status == domain.FlowError)
+	t.tellParent(b, s, reason, why, result)
+	if alarm := layout.CalledAlarm(s.flow.CalledBy, s.flow.CallerID); alarm != "" {
+		b.SetAlarm(alarm, s.now)
+	}
+	if s.flow.Backfill {
+		b.SetAlarm(layout.BackfillAlarm(s.flow.Schedule), s.now)
+	}
 	if m := s.flow.Message; m != "" {
 		b.Countdown(m, layout.MessageOpen, queue.PostResult, m)
 	}

@@ -31,13 +31,16 @@ func (a *advancer) endings() {
 		if !a.all {
 			a.everything()
 		}
-		a.f.Of = a.openJobs()
+		a.f.Of, a.f.OfFlows = a.openParts()
 	}
 	texts := a.s.Sums.Bad
-	open := map[int]map[domain.JobID]int{} // where the open units of steps stand, by their jobs
+	open := map[int]map[part]int{} // where the open units of steps stand, by their jobs and children
 	for _, e := range a.f.Ended {
 		i, known := a.f.Of[e.Job]
-		if !known || e.Job == 0 {
+		if e.Flow != 0 {
+			i, known = a.f.OfFlows[e.Flow]
+		}
+		if !known || e.Job == 0 && e.Flow == 0 {
 			continue
 		}
 		if _, ok := a.at(i); !ok {
@@ -45,51 +48,67 @@ func (a *advancer) endings() {
 		}
 		if open[i] == nil {
 			st, _ := a.lift(i)
-			open[i] = make(map[domain.JobID]int, len(st.Open))
+			open[i] = make(map[part]int, len(st.Open))
 			for k := range st.Open {
-				open[i][st.Open[k].Job] = k
+				open[i][st.Open[k].part()] = k
 			}
 		}
-		k, known := open[i][e.Job]
+		k, known := open[i][part{e.Job, e.Flow}]
 		if !known {
 			continue
 		}
-		delete(open[i], e.Job)
 		st := a.changed[i]
 		u := &st.Open[k]
-		if e.Outcome == work.OutcomeSucceeded {
+		if e.Flow != 0 && e.Nth <= u.Ends {
+			continue // told before
+		}
+		u.Ends = e.Nth
+		if e.Outcome != work.OutcomeSucceeded && a.again(i, st, u, e) {
+			a.d.AgainFlows = append(a.d.AgainFlows, ChildEnd{e.Flow, e.Nth})
+			continue
+		}
+		delete(open[i], u.part())
+		if a.p.Steps[i].KindOr() == domain.StepApproval {
+			a.heard(st, &e)
+		} else if e.Outcome == work.OutcomeSucceeded {
 			st.Done = st.Done.Add(u.Start, u.End)
 		} else {
 			bad := *u
-			bad.Outcome = string(rune(e.Outcome))
-			if texts < maxTexts {
+			bad.Outcome, bad.DueMs = string(rune(e.Outcome)), 0
+			if bad.Text != "" { // it took too long
+				bad.Outcome = string(work.OutcomeErrored)
+			} else if texts < maxTexts {
 				bad.Text = e.Text
 			}
 			texts++
 			st.Bad = append(st.Bad, bad)
 			a.mayAbort(i, &bad)
 		}
-		u.Job = 0 // taken out below, when no index points here any more
+		u.Job, u.Flow = 0, 0 // taken out below, when no index points here any more
 	}
 	for _, i := range slices.Sorted(maps.Keys(open)) {
 		st := a.changed[i]
-		st.Open = slices.DeleteFunc(st.Open, func(u Unit) bool { return u.Job == 0 })
+		st.Open = slices.DeleteFunc(st.Open, func(u Unit) bool { return u.part() == part{} })
 		a.settle(i, st.Status)
 		a.marks.add(a.p.rank[i])
 	}
 }
 
-// openJobs are the steps of the jobs that are open.
-func (a *advancer) openJobs() map[domain.JobID]int {
-	of := map[domain.JobID]int{}
+// openParts are the steps of the jobs and children that are open.
+func (a *advancer) openParts() (of map[domain.JobID]int, flows map[domain.FlowID]int) {
+	of, flows = map[domain.JobID]int{}, map[domain.FlowID]int{}
 	for i := range a.p.Steps {
 		if st, ok := a.at(i); ok {
 			for _, u := range st.Open {
-				of[u.Job] = i
+				if u.Flow != 0 {
+					flows[u.Flow] = i
+				} else {
+					of[u.Job] = i
+				}
 			}
 		}
 	}
-	return of
+	return of, flows
 }
 
 // mayAbort makes the flow abort where a unit ended badly and nobody accepts it.
@@ -130,16 +149,23 @@ func (a *advancer) endStep(i int, st *StepState) {
 	if a.stopped(i) {
 		a.stopOpen(st)
 	}
-	if len(st.Open) > 0 {
-		return
+	if s.Flow != nil {
+		a.childrenDue(i, st)
 	}
-	if s.KindOr() == domain.StepApproval {
-		if a.s.Cancelled != "" || a.stopped(i) {
-			a.end(i, domain.StepSkippedByError, "nobody decided before the flow ended")
-		}
+	switch approval := s.KindOr() == domain.StepApproval; {
+	case approval && !a.stopped(i):
+		a.await(i, st)
+		return
+	case len(st.Open) > 0:
+		return
+	case approval:
+		a.end(i, domain.StepSkippedByError, "nobody decided before the flow ended")
 		return
 	}
 	if st.left() && !a.stopped(i) && !a.full(st) {
+		return
+	}
+	if s.Repeat != nil && len(st.Bad) == 0 && a.goesOn(i, st) {
 		return
 	}
 	faults, failures := 0, 0
@@ -185,6 +211,12 @@ func (a *advancer) isFault(u *Unit) bool {
 // stopOpen ends the jobs of a step that the flow no longer wants.
 func (a *advancer) stopOpen(st *StepState) {
 	for _, u := range st.Open {
+		if u.Flow != 0 {
+			if a.s.Cancelled != "" {
+				a.d.StopFlows = append(a.d.StopFlows, u.Flow)
+			}
+			continue // else what runs is let finish
+		}
 		if a.s.Cancelled != "" {
 			a.d.Stop = append(a.d.Stop, u.Job)
 		} else {

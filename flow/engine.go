@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/internal/turns"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/queue"
+	"github.com/ramet-run/ramet/tracing"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -58,19 +59,29 @@ type Config struct {
 	// Records are those of the archive: flows that have left the board can be
 	// started again from there. Default: they cannot.
 	Records Records
+	// Hooks are those of a context, for flows whose blueprint has none for something; it
+	// is asked at each end of a flow, and must be quick. Default: there are none.
+	Hooks func(context.Context, domain.TenantID) (*domain.Hooks, error)
 	// Bans are asked before a flow or a job is made. Default: nothing is banned.
 	Bans Bans
 	// Lease is how long a keeper has a flow unless it renews: what a flow waits
 	// whose node dies. Default: [domain.DefaultLease].
 	Lease time.Duration
+	// PublicURL is where people reach this node, for links in notices. Default: there are
+	// none.
+	PublicURL string
 	// Observer is told what happens, for metrics. Default: nobody.
 	Observer Observer
+	// Tracer takes the flows that belong to a trace. Default: nobody.
+	Tracer *tracing.Tracer
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
 }
 
 // Observer is told what keepers do. Its methods must be quick.
 type Observer interface {
+	// FlowsMade is told of flows that were made, once they are durable.
+	FlowsMade(n int)
 	// FlowEnded is told of the end of each flow, once it is durable, and how long it
 	// took; 0 is that it never started.
 	FlowEnded(reason domain.FlowReason, took time.Duration)
@@ -79,6 +90,7 @@ type Observer interface {
 // nobody is an observer that does not care.
 type nobody struct{}
 
+func (nobody) FlowsMade(int)                              {}
 func (nobody) FlowEnded(domain.FlowReason, time.Duration) {}
 
 // Engine makes flows and lets them go on. It is safe for concurrent use.
@@ -106,6 +118,8 @@ type ref struct {
 	id    domain.FlowID
 }
 
+func refOf(tenant domain.TenantID, id domain.FlowID) ref { return ref{layout.SpaceOf(tenant), id} }
+
 // New returns an engine on b, whose jobs w runs.
 func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 	if cfg.Logger == nil {
@@ -119,6 +133,7 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 		spread: spreading{whole: wholeSteps, record: recordSteps, commit: commitSteps}}
 	w.Ends(work.EndedKind{Prefix: layout.FlowPrefix, Status: layout.FlowStatus, EndedMs: layout.FlowFinishedMs, Stale: layout.FlowStale,
 		Final: func(status string) bool { return domain.FlowStatus(status).Final() }, Remove: e.pruneEntry})
+	w.CallsFlows(e)
 	return e
 }
 

@@ -67,7 +67,13 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.
 		if err == nil {
 			err = e.explainUnheard(ctx, tenant, p, &x)
 		}
+		if err == nil && len(r.flow.HookJobs) > 0 {
+			err = e.explainHooks(ctx, p, &r.flow, &x)
+		}
 		x.FlowExplanation.Outlook = x.outlook()
+		if by := r.flow.CalledBy; by != nil {
+			x.Text += "; it was " + work.CalledText(by)
+		}
 		if err != nil || x.Standing != domain.StandingStuck {
 			return x.FlowExplanation, err
 		}
@@ -125,13 +131,14 @@ func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id dom
 	if err != nil {
 		return err
 	}
+	x.Status = v.Status
 	deciding := x.waitsFor(&v)
 	if x.Standing != domain.StandingWorking {
 		return nil
 	}
-	if deciding {
+	if deciding != "" {
 		x.Standing, x.Held = domain.StandingDeciding, true
-		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d` and reject", v.ID)
+		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d %s` and reject", v.ID, deciding) + decidersText(&v)
 		return nil
 	}
 	if len(x.WaitsFor) > 0 {
@@ -196,18 +203,21 @@ func unheard(name string, kinds map[string]domain.StepKind, stepped bool) string
 	return ""
 }
 
-// waitsFor names the jobs that are open, and the steps that wait for a decision.
-func (x *explained) waitsFor(v *domain.FlowView) (deciding bool) {
+// waitsFor names the jobs that are open, and the steps that wait for a decision, of which it
+// gives the first.
+func (x *explained) waitsFor(v *domain.FlowView) (deciding string) {
 	for i := range v.Steps {
 		st := &v.Steps[i]
 		switch {
 		case st.Kind == domain.StepApproval && st.Status == domain.StepRunning:
-			deciding = true
+			deciding = cmp.Or(deciding, st.Name)
+			x.add("step " + st.Name)
+		case st.RoundMs != 0:
 			x.add("step " + st.Name)
 		case st.Status.Begun() && len(st.Units) > 0:
 			for _, u := range st.Units {
 				if u.Outcome == "" {
-					x.add(u.Job)
+					x.add(named(cmp.Or(u.Job, u.Flow), u.Key))
 				}
 			}
 		case st.Status.Begun() && st.Job != "":
@@ -224,6 +234,14 @@ func (x *explained) waitsFor(v *domain.FlowView) (deciding bool) {
 	return deciding
 }
 
+// named is the key of a job, and the name of the element that it is of.
+func named(job, element string) string {
+	if element == "" {
+		return job
+	}
+	return job + " (" + element + ")"
+}
+
 func (x *explained) add(what string) {
 	if len(x.WaitsFor) < explainMost {
 		x.WaitsFor = append(x.WaitsFor, what)
@@ -234,16 +252,32 @@ func (x *explained) add(what string) {
 var hindrances = []domain.Outlook{domain.OutlookWaits, domain.OutlookMoves, domain.OutlookHeld, domain.OutlookMended, domain.OutlookLacking,
 	domain.OutlookStuck}
 
+// explainPart explains what a flow waits for: a job, a child, or nothing that could be.
+//
+// Errors: [domain.ErrNotFound].
+func (e *Engine) explainPart(ctx context.Context, tenant domain.TenantID, name string) (x domain.JobExplanation, err error) {
+	name, _, _ = strings.Cut(name, " ")
+	if strings.HasPrefix(name, layout.FlowPrefix) {
+		id, err := domain.ParseFlowKey(name)
+		if err != nil {
+			return x, err
+		}
+		child, err := e.Explain(ctx, tenant, id)
+		return domain.JobExplanation{Standing: child.Standing, Outlook: child.Outlook, Text: child.Text}, err
+	}
+	key, err := domain.ParseJobKey(name)
+	if err != nil {
+		return x, domain.NotFoundf("%s is no job", name)
+	}
+	return e.work.Explain(ctx, tenant, key)
+}
+
 // worstJob says why the job does not run that hinders the flow most: the first of those
 // that hinder it alike. Of one that runs nothing is said.
 func (e *Engine) worstJob(ctx context.Context, tenant domain.TenantID, x *explained) error {
 	said := false
 	for _, name := range x.WaitsFor[:min(len(x.WaitsFor), explainJobsMost)] {
-		key, err := domain.ParseJobKey(name)
-		if err != nil {
-			continue // a step
-		}
-		j, err := e.work.Explain(ctx, tenant, key)
+		j, err := e.explainPart(ctx, tenant, name)
 		if errors.Is(err, domain.ErrNotFound) || err == nil && j.Standing == domain.StandingEnded {
 			continue
 		} else if err != nil {

@@ -16,12 +16,22 @@ type Facts struct {
 	// that all steps have to be looked through for them.
 	Ended []work.Ending
 	Of    map[domain.JobID]int
+	// OfFlows are the steps of the children that have ended.
+	OfFlows map[domain.FlowID]int
 	// Orders are what people ask, oldest first.
 	Orders []Order
 	// Added are what jobs have added: "params.<name>", "steps.<step>.<setting>".
 	Added map[string]string
 	// Whens answers what was asked by [Decisions.Ask].
 	Whens map[int]WhenAnswer
+	// Untils answers what was asked by [Decisions.AskUntil].
+	Untils map[int]WhenAnswer
+	// Lists answers what was asked by [Decisions.AskList].
+	Lists map[int]ListAnswer
+	// Children answers what was asked by [Decisions.AskChildren].
+	Children map[ChildAt]ChildAnswer
+	// Cached answers what was asked by [Decisions.AskCache]; nil: nothing is kept.
+	Cached map[int]CacheAnswer
 	// Later says that no more is answered in this round: what is not known is asked in the next.
 	Later bool
 	// Queued are the jobs that wait in queues which the flow could fill.
@@ -33,9 +43,17 @@ type Facts struct {
 	Rival string
 }
 
-// WhenAnswer is the value of a step's `when`, or why it has none.
+// WhenAnswer is the value of a step's `when` or `until`, or why it has none.
 type WhenAnswer struct {
 	Holds bool
+	Err   string
+}
+
+// ListAnswer is the list of a step's `each`: how many elements it has, and the first
+// record that they lie in; or why there is none.
+type ListAnswer struct {
+	Count int64
+	First int
 	Err   string
 }
 
@@ -49,10 +67,22 @@ type Decisions struct {
 	// Ask are steps whose `when` must be known to go on; Advance is then called
 	// again with the same state and their answers.
 	Ask []int
+	// AskUntil are steps that are repeated, of which must be known whether they are to go
+	// on, in the same way.
+	AskUntil []int
+	// AskList are steps whose list must be known to go on, in the same way.
+	AskList []int
+	// AskCache are steps of which it must be known whether a result is kept.
+	AskCache []int
+	// AskChildren are units whose children must be known to go on, in the same way.
+	AskChildren []ChildAt
 	// Abort are jobs to end unless they run, Stop jobs to end even then.
 	Abort, Stop []domain.JobID
 	// Again are jobs to start again.
 	Again []domain.JobID
+	// StopFlows and AgainFlows are children in the same way.
+	StopFlows  []domain.FlowID
+	AgainFlows []ChildEnd
 	// WakeAt is when to look again though nothing happens; zero: never.
 	WakeAt time.Time
 	// More is set where a round could not make all that may be made.

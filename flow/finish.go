@@ -44,7 +44,7 @@ func (a *advancer) finishWell() {
 	case worst == well: // also where a cancel came too late
 		a.d.End = domain.FlowSucceeded
 	case a.s.Cancelled != "":
-		a.d.End, a.d.Why = domain.FlowCancelled, domain.CancelledText(a.s.Cancelled)
+		a.d.End, a.d.Why = domain.FlowCancelled, a.s.cancelledText()
 	case worst == fault:
 		// Not what failed before: it is not what made this an error.
 		a.d.End, a.d.Why = domain.FlowErrored, cmp.Or(why[domain.StepErrored], why[domain.StepFailed])

@@ -97,7 +97,8 @@ type tending struct {
 	claimed board.Claimed
 	until   time.Time // when the lease runs out
 	// asked are jobs that were told to end under this lease.
-	asked map[domain.JobID]bool
+	asked      map[domain.JobID]bool
+	askedFlows map[domain.FlowID]bool
 }
 
 func (t *tending) tenant() domain.TenantID { return domain.TenantID(t.ref.space) }
@@ -163,10 +164,23 @@ func (t *tending) giveUp(ctx context.Context, cause error) {
 		return
 	}
 	s := &seen{flow: f, now: time.Now()}
+	if err := t.lookParent(ctx, s); err != nil {
+		t.back(ctx)
+		return
+	}
+	st, there, unread := t.readState(ctx, t.ref)
+	s.Line, s.LineMax = st.Line, st.LineMax
 	b := t.batch()
 	b.Equal(f.Key(), layout.FlowStatus, string(f.Status))
-	t.endRecord(&b, s, domain.FlowStuck, cut("its keeper could not go on: "+cause.Error()), f.Result)
-	if st, there, err := t.readState(ctx, t.ref); f.Stepped && there && err == nil {
+	var plan *Plan
+	if f.Hash != "" {
+		plan, _ = t.plan(ctx, t.ref, f.Hash) // it may be what cannot be read
+	}
+	why := cut("its keeper could not go on: " + cause.Error())
+	if err := t.endFlow(ctx, &b, plan, s, domain.FlowStuck, why, f.Result, nil); err != nil {
+		t.log.Error("hook of a flow not called", "flow", uint32(t.ref.id), "context", uint32(t.ref.space), "err", err)
+	}
+	if f.Stepped && there && unread == nil {
 		b.Set(f.Key(), layout.IDsField(layout.FlowJobs, jobsOf(len(st.Steps), whole(st.Steps).At))) // they go with it
 	}
 	b.Set(layout.FlowWaits(t.ref.id), board.Field{Name: layout.WaitsArmed, Value: "1"})

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/ramet-run/ramet/board"
@@ -17,6 +18,7 @@ type Filter struct {
 	Blueprint string
 	Trigger   string
 	Caller    domain.ActorID
+	Awaits    domain.FlowAwaits
 	// Live lists only what has not ended.
 	Live bool
 	// Way is how they are to be listed: one that [Filter.Ways] has. Default: the way
@@ -30,7 +32,15 @@ type Filter struct {
 func (f Filter) Matches(fl *domain.Flow) bool {
 	return (f.Status == "" || f.Status == fl.Status) && (f.Reason == "" || f.Reason == fl.Reason) && (f.Blueprint == "" || f.Blueprint == fl.Blueprint) &&
 		(f.Trigger == "" || f.Trigger == fl.Trigger) && (f.Caller == 0 || f.Caller == fl.CallerID) &&
-		(!f.Live || !fl.Final())
+		(f.Awaits == "" || f.Awaits == fl.WaitsFor()) && (!f.Live || !fl.Final())
+}
+
+// may is Matches for a flow of which it is not known yet whether it has begun.
+func (f Filter) may(fl *domain.Flow) bool {
+	if f.Status == domain.FlowDispatched && mayWait(fl) {
+		f.Status = fl.Status
+	}
+	return f.Matches(fl)
 }
 
 // unsuccessful reports whether f wants none but flows that ended in error.
@@ -41,7 +51,7 @@ func (f Filter) unsuccessful() bool {
 // Ways are those that miss nothing of what f wants.
 func (f Filter) Ways() []listing.Way {
 	switch {
-	case f.Live || f.Status == domain.FlowDispatched || f.Status == domain.FlowStarted:
+	case f.Live || f.Awaits != "" || f.Status == domain.FlowDispatched || f.Status == domain.FlowStarted:
 		return []listing.Way{listing.WayLive, listing.WayNewest}
 	case f.unsuccessful():
 		return []listing.Way{listing.WayLogged, listing.WayNewest}
@@ -73,14 +83,19 @@ func (e *Engine) List(ctx context.Context, tenant domain.TenantID, f Filter, cur
 		}
 		fl, _ := layout.DecodeFlow(p.Keys[i], r)
 		fl.ID = id
-		if f.Matches(&fl) {
+		if f.may(&fl) {
 			if !fl.Stepped && !fl.Final() {
 				at, waits = append(at, len(flows)), append(waits, layout.FlowWaits(id), layout.FlowState(id))
 			}
 			flows = append(flows, fl)
 		}
 	}
-	return flows, p.At, e.countProgress(ctx, space, flows, at, waits)
+	plain, err := e.countProgress(ctx, space, flows, at, waits)
+	if err == nil {
+		err = e.tellPage(ctx, space, flows, plain)
+	}
+	flows = slices.DeleteFunc(flows, func(fl domain.Flow) bool { return !f.Matches(&fl) })
+	return flows, p.At, err
 }
 
 // listPage is a page of the records among which the flows are that f wants.
@@ -130,21 +145,24 @@ func (e *Engine) named(ctx context.Context, recs listing.Records, f Filter) (p l
 	return p, err
 }
 
-// countProgress fills in the progress of plain flows: what has ended of all.
-func (e *Engine) countProgress(ctx context.Context, space board.Space, flows []domain.Flow, at []int, keys []string) error {
+// countProgress fills in the progress of plain flows: what has ended of all. It returns
+// what their states say of their jobs, by the place of the flow.
+func (e *Engine) countProgress(ctx context.Context, space board.Space, flows []domain.Flow, at []int, keys []string) (map[int]board.Record, error) {
 	if len(at) == 0 {
-		return nil
+		return nil, nil
 	}
-	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.WaitsPlain, layout.FlowStateCount}, keys...))
+	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.WaitsPlain, layout.FlowStateFirst, layout.FlowStateCount}, keys...))
 	if err != nil {
-		return err
+		return nil, err
 	}
+	states := make(map[int]board.Record, len(at))
 	for n, i := range at {
+		states[i] = recs[2*n+1]
 		left, err1 := strconv.Atoi(recs[2*n].Get(layout.WaitsPlain))
 		count, err2 := strconv.Atoi(recs[2*n+1].Get(layout.FlowStateCount))
 		if err1 == nil && err2 == nil && count > 0 {
 			flows[i].Progress = progressText(float64(count-left) / float64(count))
 		}
 	}
-	return nil
+	return states, nil
 }

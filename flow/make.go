@@ -14,7 +14,7 @@ const makeMost = 150
 
 // makeUnits makes what the windows have room for, earlier steps first.
 func (a *advancer) makeUnits() {
-	if len(a.d.Ask) > 0 || a.f.Banned {
+	if len(a.d.Ask)+len(a.d.AskUntil)+len(a.d.AskList)+len(a.d.AskCache) > 0 || a.f.Banned {
 		return // called again
 	}
 	m := maker{advancer: a, room: makeMost, parallel: 1 << 30}
@@ -60,7 +60,10 @@ type maker struct {
 // make makes units of a step that is open.
 func (m *maker) make(i int, st *StepState) {
 	text := ""
-	if m.advancer.full(st) {
+	approval := m.p.Steps[i].KindOr() == domain.StepApproval
+	if approval {
+		text = st.Text
+	} else if m.advancer.full(st) {
 		text = fmt.Sprintf("no more of it is begun: what ended badly leaves %d gaps in the flow; it ends with its last job, unless that is retried", m.gaps)
 	}
 	if st.Text != text {
@@ -68,22 +71,41 @@ func (m *maker) make(i int, st *StepState) {
 		st.Text = text
 	}
 	window := m.window(i, st)
-	if text != "" || st.left() && (len(st.Open) >= window || m.parallel <= 0) {
+	if text != "" && !approval || st.left() && (len(st.Open) >= window || m.parallel <= 0) {
 		return
 	}
 	if m.full = m.room <= 0; m.full {
 		return
 	}
+	if _, fresh := m.f.Lists[i]; fresh && st.Split.Flows {
+		// Its children are found again beside its list. Where that lies must be written down
+		// before the first is made: whoever follows would make a list and children of its own.
+		m.d.More = true
+		return
+	}
+	later := false // a child cannot be made yet
 	st, was := m.lift(i)
 	for st.left() && len(st.Open) < window && m.parallel > 0 && !m.full {
 		if m.full = m.room <= 0; m.full {
 			break
 		}
-		m.parallel--
 		u := st.next()
-		if u.Job != 0 {
+		if st.Split.Flows && u.Flow == 0 {
+			m.room--
+			if ok := m.child(i, st, &u); !ok && len(st.Lost) > 0 && st.Lost[0].ID == u.ID {
+				later = true
+				break
+			} else if !ok {
+				continue
+			}
+		}
+		m.parallel--
+		if u.Flow != 0 && u.Ends != 0 {
+			m.bound(i, &u)
+			m.d.AgainFlows = append(m.d.AgainFlows, ChildEnd{u.Flow, u.Ends})
+		} else if u.Job != 0 {
 			m.d.Again = append(m.d.Again, u.Job)
-		} else {
+		} else if !st.Split.Flows {
 			m.room -= 1 + m.p.bytes[i]*makeMost/partBytes
 			m.d.Make = append(m.d.Make, Place{i, len(st.Open)})
 		}
@@ -91,8 +113,14 @@ func (m *maker) make(i int, st *StepState) {
 	}
 	if !st.left() {
 		st.Status = domain.StepRunning
+		if approval {
+			st.Split = nil // the notice is no part of what is to be done
+		}
 	}
 	m.settle(i, was)
+	if later {
+		m.later(i)
+	}
 }
 
 // next takes the next unit off what is left. It has a job where that is to be

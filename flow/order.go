@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/work"
 )
 
 // Verb is what a person asks of a flow.
@@ -21,6 +21,7 @@ const (
 	OrderSkip    Verb = "skip"
 	OrderApprove Verb = "approve"
 	OrderReject  Verb = "reject"
+	OrderDone    Verb = "done"
 	OrderUpdate  Verb = "update"
 	OrderDelete  Verb = "delete"
 )
@@ -32,14 +33,25 @@ type Order struct {
 	Verb Verb           `json:"verb"`
 	By   domain.ActorID `json:"by"`
 	AtMs int64          `json:"at_ms"`
-	// Step is whose turn it is: of skip, approve and reject.
+	// Step is whose turn it is: of skip, approve and reject; of a retry that is of one
+	// step only, and Key which of its elements.
 	Step string `json:"step,omitempty"`
+	Key  string `json:"key,omitempty"`
 	// Text is what the person says about it.
 	Text string `json:"text,omitempty"`
+	// Answers are what the person fills in who decides, or the result of a step that is
+	// marked as done.
+	Answers map[string]string `json:"answers,omitempty"`
 	// Forget lets a delete free the flow's name, too.
 	Forget bool `json:"forget,omitempty"`
+	// Full is set of a cancel because of a concurrency key that others hold.
+	Full bool `json:"full,omitempty"`
+	// For is the flow of the same key that a cancel makes room for.
+	For domain.FlowID `json:"for,omitempty"`
 	// Failed lets a retry start failed parts again too, not only those in error.
 	Failed bool `json:"failed,omitempty"`
+	// NoCache lets a retry have no step take what is kept, from then on.
+	NoCache bool `json:"no_cache,omitempty"`
 	// Steps are the changes of an update.
 	Steps map[string]domain.StepChange `json:"steps,omitempty"`
 }
@@ -93,8 +105,11 @@ func (a *advancer) obey(o Order) error {
 	if !known {
 		return nil
 	}
-	if o.Verb == OrderSkip {
+	switch o.Verb {
+	case OrderSkip:
 		return a.skip(i, st)
+	case OrderDone:
+		return a.done(i, st, o)
 	}
 	return a.decide(i, st, o)
 }
@@ -108,6 +123,10 @@ func (a *advancer) cancel(o Order) error {
 	}
 	if a.s.Cancelled == "" {
 		a.s.Cancelled = fmt.Sprint(uint32(o.By))
+		if o.Full {
+			a.s.Cancelled = domain.CancelledFull
+		}
+		a.s.CancelledFor = o.For
 		a.stops++
 	}
 	return nil
@@ -143,45 +162,19 @@ func (a *advancer) skip(i int, st *StepState) error {
 	return nil
 }
 
-// decide approves or rejects.
-func (a *advancer) decide(i int, st *StepState, o Order) error {
-	s := &a.p.Steps[i]
-	switch {
-	case s.KindOr() != domain.StepApproval:
-		return domain.Conflictf("step %s is of kind %s; only approvals can be approved or rejected", s.Name, s.KindOr())
-	case st.Status == domain.StepDormant:
-		return domain.Conflictf("step %s does not wait for a decision yet", s.Name)
-	case st.Status != domain.StepRunning:
-		return domain.Conflictf("step %s has been decided: it is %s", s.Name, st.Status)
-	}
-	st = a.change(i)
-	st.Result = map[string]string{"by": fmt.Sprint(uint32(o.By)), "comment": o.Text}
-	if o.Verb == OrderApprove {
-		a.end(i, domain.StepSucceeded, "approved by actor "+st.Result["by"])
-		return nil
-	}
-	text := "rejected by actor " + st.Result["by"]
-	if o.Text != "" {
-		text += ": " + o.Text
-	}
-	if s.MayFail {
-		a.end(i, domain.StepFailedAccepted, text)
-		return nil
-	}
-	a.end(i, domain.StepFailed, text)
-	a.mayAbort(i, &Unit{Outcome: string(work.OutcomeFailed)})
-	return nil
-}
-
 // retry starts again what ended badly.
 func (a *advancer) retry(o Order) error {
 	if err := cmp.Or(a.cancelling(), rivalled(a.f.Rival)); err != nil {
 		return err
 	}
+	a.s.NoCache = a.s.NoCache || o.NoCache
+	if o.Step != "" {
+		return a.retryOne(o)
+	}
 	again, failures := 0, 0
 	for i := range a.p.Steps {
 		if st, known := a.at(i); known {
-			n, f := a.retryStep(i, st, o.Failed)
+			n, f := a.retryStep(i, st, o.Failed, "")
 			again, failures = again+n, failures+f
 		}
 	}
@@ -195,24 +188,73 @@ func (a *advancer) retry(o Order) error {
 	return nil
 }
 
-// retryStep starts the bad units of a step again. It returns how many, and how
-// many it left because they failed.
-func (a *advancer) retryStep(i int, st *StepState, failedToo bool) (again, failures int) {
+// retryOne starts again what ended badly of one step, or one element of its list. Who names
+// it has seen how it ended: failed or in error is all the same.
+func (a *advancer) retryOne(o Order) error {
+	i, known := a.p.index[o.Step]
+	if !known {
+		return domain.NotFoundf("the flow has no step %q", o.Step)
+	}
+	st, known := a.at(i)
+	if !known {
+		return nil
+	}
+	again, _ := a.retryStep(i, st, true, o.Key)
+	switch {
+	case again == 0 && o.Key != "" && classOf(st.Status) == well && slices.ContainsFunc(st.Bad, func(u Unit) bool { return u.element() == o.Key }):
+		return domain.Conflictf("element %q of step %s ended badly, which the step accepts (it is %s), so nothing of it is started again", o.Key, o.Step, st.Status)
+	case again == 0 && o.Key != "":
+		return domain.Conflictf("step %s has no element %q that ended badly%s", o.Step, o.Key, st.badKeys(o.Key))
+	case again == 0:
+		return domain.Conflictf("nothing of step %s ended badly: it is %s", o.Step, st.Status)
+	}
+	a.resume()
+	return nil
+}
+
+// element is what an element is called: by its name, or its place in the list.
+func (u *Unit) element() string { return cmp.Or(u.Key, strconv.FormatInt(u.ID, 10)) }
+
+// maxKeys bounds the names of elements that an error lists.
+const maxKeys = 10
+
+// badKeys names the elements of a step that ended badly, to whom another was named.
+func (s *StepState) badKeys(than string) string {
+	var names []string
+	for _, u := range s.Bad {
+		names = append(names, u.element())
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if near := domain.Nearest(than, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return "; these did: " + strings.Join(names[:min(len(names), maxKeys)], ", ")
+}
+
+// retryStep starts the bad units of a step again, or the one that is named. It returns how
+// many, and how many it left because they failed.
+func (a *advancer) retryStep(i int, st *StepState, failedToo bool, key string) (again, failures int) {
 	class := classOf(st.Status)
 	if class == well || class == undecided && len(st.Bad) == 0 {
 		return 0, 0 // what ended badly in it was accepted, or skipped by hand
 	}
 	var kept, lost []Unit
 	for _, u := range st.Bad {
+		if key != "" && u.element() != key {
+			kept = append(kept, u)
+			continue
+		}
 		if !a.isFault(&u) && !failedToo {
 			kept = append(kept, u)
 			failures++
 			continue
 		}
 		again++
-		lost = append(lost, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job})
+		lost = append(lost, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job, Key: u.Key, Flow: u.Flow, Ends: u.Ends})
 	}
-	anew := class == fault || class == failure && failedToo
+	anew := key == "" && (class == fault || class == failure && failedToo)
 	switch {
 	case again > 0 || anew && st.Split != nil && st.left():
 		st = a.change(i)
@@ -235,7 +277,7 @@ func (a *advancer) retryStep(i int, st *StepState, failedToo bool) (again, failu
 // resume lets a flow go on that was ending, or had ended: steps that were
 // skipped because of others are looked at again.
 func (a *advancer) resume() {
-	a.s.Aborted, a.s.AbortPhase, a.s.AbortFault, a.s.Cancelled = "", 0, false, ""
+	a.s.Aborted, a.s.AbortPhase, a.s.AbortFault, a.s.Cancelled, a.s.CancelledFor = "", 0, false, "", 0
 	for i := range a.p.Steps {
 		if st, known := a.at(i); known && (st.Status == domain.StepSkippedByError || st.Status == domain.StepSkippedByFailure) {
 			a.change(i).reset()
@@ -300,8 +342,8 @@ func (a *advancer) mayUpdate(name string, c domain.StepChange) error {
 		return domain.Invalidf("step %s: retries %d: want 0 to %d", name, *c.Retries, domain.MaxRetries)
 	case (c.Size != 0 || c.End != nil || c.Endless != nil) && s.KindOr() != domain.StepPack:
 		return domain.Invalidf("step %s is of kind %s; size, end and endless are those of packs", name, s.KindOr())
-	case c.Window != 0 && s.Shard == nil && s.Pack == nil:
-		return domain.Invalidf("step %s is of kind %s; only shards and packs have a window", name, s.KindOr())
+	case c.Window != 0 && s.Shard == nil && s.Pack == nil && !s.Listed():
+		return domain.Invalidf("step %s is of kind %s; only steps of many jobs have a window", name, s.KindOr())
 	case c.End != nil && *c.End < -1:
 		return domain.Invalidf("step %s: end %d: want 0 or more, or -1 for none", name, *c.End)
 	case c.Size < 0:

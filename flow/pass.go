@@ -28,7 +28,8 @@ func (a *advancer) pass() {
 
 // steps looks at steps in their order, and at those that are marked on the way.
 func (a *advancer) steps() {
-	a.d.Ask, a.d.Abort, a.d.Stop, a.d.WakeAt = nil, nil, nil, time.Time{}
+	d := &a.d
+	d.Ask, d.AskUntil, d.AskList, d.AskCache, d.Abort, d.Stop, d.StopFlows, d.WakeAt = nil, nil, nil, nil, nil, nil, nil, time.Time{}
 	a.seed()
 	for rank := a.marks.take(0); rank >= 0; rank = a.marks.take(rank) {
 		i := a.p.order[rank]
@@ -84,10 +85,12 @@ func (a *advancer) wakeStep(i int, st *StepState) {
 	case st.Skip:
 		a.end(i, domain.StepSkipped, "as asked")
 	case a.p.phase[i] > a.s.Sums.Phase:
-	case a.early(i, a.p.After) || a.early(i, s.After):
+	case a.early(i, a.p.After) || a.early(i, domain.Instant(a.s.Slot)) || a.early(i, s.After):
 	case a.f.Banned:
 		a.s.Sums.wait(a.p.rank[i], 0)
 	case s.When != "" && !a.when(i):
+	case hasList(s) && !a.list(i):
+	case s.Cache != nil && !a.cache(i):
 	default:
 		a.open(i)
 	}
@@ -132,23 +135,41 @@ func (a *advancer) when(i int) bool {
 	return false
 }
 
+// list reports whether the list of a step is known; where it is not, or cannot be had,
+// the step has been dealt with.
+func (a *advancer) list(i int) bool {
+	answer, known := a.f.Lists[i]
+	switch {
+	case !known && a.f.Later:
+		a.d.More = true
+		a.s.Sums.wait(a.p.rank[i], 0)
+	case !known:
+		a.d.AskList = append(a.d.AskList, i)
+	case answer.Err != "":
+		a.end(i, domain.StepErrored, answer.Err)
+		a.mayAbort(i, &Unit{Outcome: string(work.OutcomeErrored)})
+	default:
+		return true
+	}
+	return false
+}
+
 // end ends a step.
 func (a *advancer) end(i int, status domain.StepStatus, text string) {
 	st, was := a.lift(i)
-	st.Status, st.Text, st.EndMs = status, cut(text), a.f.Now.UnixMilli()
+	st.Status, st.Text, st.EndMs, st.RoundMs = status, cut(text), a.f.Now.UnixMilli(), 0
 	a.settle(i, was)
 }
 
 // open begins a step.
 func (a *advancer) open(i int) {
 	s := &a.p.Steps[i]
-	st, was := a.lift(i)
-	st.Status, st.SinceMs, st.Text = domain.StepOpen, a.f.Now.UnixMilli(), ""
 	if s.KindOr() == domain.StepApproval {
-		st.Status, st.Text = domain.StepRunning, "waits for somebody to approve or reject it"
-		a.settle(i, was)
+		a.ask(i)
 		return
 	}
+	st, was := a.lift(i)
+	st.Status, st.SinceMs, st.Text = domain.StepOpen, a.f.Now.UnixMilli(), ""
 	split, retries, err := splitOf(s, a.f.Added, st.Change)
 	if err != nil {
 		a.settle(i, was)
@@ -156,16 +177,31 @@ func (a *advancer) open(i int) {
 		a.mayAbort(i, &Unit{Outcome: string(work.OutcomeErrored)})
 		return
 	}
+	if hasList(s) {
+		list := a.f.Lists[i]
+		split.Total, split.End, st.List = list.Count, list.Count-1, list.First
+	}
 	st.Change = nil
 	st.Split, st.At, st.Next = split, split.Start, split.Start
 	if retries != nil && st.Retries == nil {
 		st.Retries = retries
+	}
+	if s.Repeat != nil {
+		st.Round = 1
 	}
 	if split.Pack {
 		st.Next = s.Pack.FirstID
 	}
 	a.settle(i, was)
 	if !st.left() {
-		a.end(i, domain.StepSucceeded, "there is nothing to do in its range")
+		a.end(i, domain.StepSucceeded, "there is nothing to do in its "+rangeWord(s))
 	}
+}
+
+// rangeWord is what a step has its jobs of.
+func rangeWord(s *domain.Step) string {
+	if s.Listed() {
+		return "list"
+	}
+	return "range"
 }

@@ -99,6 +99,7 @@ func (t *tending) sweep(ctx context.Context, s *seen, b board.Batch, next State)
 
 // putState adds the state to b, if it has changed.
 func (t *tending) putState(b *board.Batch, s *seen, next State) {
+	t.retellRefused(b, s, &next)
 	if text := stateText(next); text != stateText(s.State) {
 		b.Set(t.claimed.Item, board.Field{Name: layout.FlowStateData, Value: text})
 	}
@@ -193,7 +194,11 @@ func (t *tending) plainOrders(ctx context.Context, s *seen, next *State) (again 
 				next.Cancelled = strconv.FormatUint(uint64(o.By), 10)
 			}
 		default:
-			why = fmt.Sprintf("the flow has no step that could be asked to %s: its jobs were all made at the start", o.Verb)
+			what := string(o.Verb)
+			if o.Verb == OrderDone {
+				what = "count as done"
+			}
+			why = fmt.Sprintf("the flow has no step that could be asked to %s: its jobs were all made at the start", what)
 		}
 		next.answer(o.ID, why)
 	}
@@ -292,7 +297,9 @@ func (t *tending) endPlain(ctx context.Context, s *seen, b board.Batch, next Sta
 		return t.goOn(ctx, s, b)
 	}
 	reason, why := y.reason(&next)
-	t.endRecord(&b, s, reason, why, y.result.map_())
+	if err := t.endFlow(ctx, &b, plan, s, reason, why, y.result.map_(), nil); err != nil {
+		return err
+	}
 	if plan != nil && plan.UniqueAlive || plan == nil && s.flow.Blueprint != "" {
 		if err := t.leaveAlive(ctx, &b, s); err != nil {
 			return err

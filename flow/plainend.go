@@ -55,7 +55,7 @@ func (k *keeper) endInSpace(ctx context.Context, space board.Space, list []*tend
 	for i, t := range list {
 		own := recs[:2+states[i].count]
 		recs = recs[len(own):]
-		b, s, ok := t.simpleEnd(states[i], own, now)
+		b, s, ok := t.simpleEnd(ctx, states[i], own, now)
 		if !ok {
 			rest = append(rest, t)
 			continue
@@ -79,13 +79,13 @@ func (k *keeper) endInSpace(ctx context.Context, space board.Space, list []*tend
 
 // simpleEnd is the commit that ends a flow all of whose jobs succeeded; ok is
 // false for any other.
-func (t *tending) simpleEnd(st stored, recs []board.Record, now time.Time) (b board.Batch, s *seen, ok bool) {
+func (t *tending) simpleEnd(ctx context.Context, st stored, recs []board.Record, now time.Time) (b board.Batch, s *seen, ok bool) {
 	waits, rec, jobs := recs[0], recs[1], recs[2:]
 	if waits.Get(layout.WaitsPlain) != "0" || waits.Get(layout.WaitsArmed) != "1" || rec == nil {
 		return b, nil, false
 	}
 	f, err := layout.DecodeFlow(domain.FlowKey(t.ref.id), rec)
-	if err != nil || f.Final() {
+	if err != nil || f.Final() || f.Parent != nil {
 		return b, nil, false
 	}
 	var plan *Plan
@@ -94,6 +94,11 @@ func (t *tending) simpleEnd(st stored, recs []board.Record, now time.Time) (b bo
 		plan = t.plans[f.Hash]
 		t.mu.Unlock()
 		if plan == nil || plan.UniqueAlive {
+			return b, nil, false
+		}
+	}
+	for _, on := range []domain.HookOn{domain.HookSucceeded, domain.HookLate} {
+		if h, err := t.hook(ctx, t.tenant(), plan, on); h != nil || err != nil {
 			return b, nil, false
 		}
 	}

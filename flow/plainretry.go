@@ -82,7 +82,9 @@ func (t *tending) restartPlain(ctx context.Context, s *seen, b board.Batch, next
 	if err != nil {
 		return err
 	}
-	t.reopen(&b, plan, s)
+	if err := t.reopen(ctx, &b, plan, s); err != nil {
+		return err
+	}
 	b.Add(layout.FlowWaits(t.ref.id), layout.WaitsPlain, 1)
 	return t.goOn(ctx, s, b)
 }

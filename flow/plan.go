@@ -42,7 +42,7 @@ func NewPlan(b *domain.Blueprint) *Plan {
 		p.leaf[i] = true
 		p.bytes[i] = len(s.Script) + mapBytes(b.Params) + mapBytes(s.Params) + mapBytes(s.Env)
 		p.weight += float64(s.WeightOr())
-		p.sharded = p.sharded || s.KindOr() == domain.StepShard
+		p.sharded = p.sharded || s.KindOr() == domain.StepShard || s.KindOr() == domain.StepEach
 	}
 	p.sortPhases()
 	told := make([]int, len(p.phases)) // bytes of what is told of each phase's steps
@@ -126,12 +126,12 @@ func (p *Plan) sort() {
 // need has succeeded, and nothing else. A script that speaks of steps may change
 // one that has not begun, which only a keeper does.
 func (p *Plan) plain() bool {
-	if p.MaxParallel > 0 {
+	if p.MaxParallel > 0 || p.Concurrency != nil || p.Rate != nil {
 		return false
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if !s.KindOr().One() || s.Phase != p.Steps[0].Phase || s.MayFail || s.MaySkip || s.When != "" || s.After != 0 ||
+		if !s.KindOr().One() || s.Phase != p.Steps[0].Phase || s.MayFail || s.MaySkip || s.When != "" || s.After != 0 || s.Repeat != nil || s.Cache != nil ||
 			strings.Contains(s.Script, domain.SettingPrefix) {
 			return false
 		}

@@ -56,7 +56,9 @@ func (t *tending) planlessRound(ctx context.Context, s *seen, cause error) error
 		return t.letGo(ctx, s, b) // the end of each wakes us
 	}
 	b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlow, t.ref.id))
-	t.endRecord(&b, s, domain.FlowCancelled, domain.CancelledText(next.Cancelled), nil)
+	if err := t.endFlow(ctx, &b, nil, s, domain.FlowCancelled, next.cancelledText(), nil, nil); err != nil {
+		return err
+	}
 	if st, there, err := t.readState(ctx, t.ref); there && err == nil {
 		b.Set(domain.FlowKey(t.ref.id), layout.IDsField(layout.FlowJobs, jobsOf(len(st.Steps), whole(st.Steps).At))) // they go with it
 	}

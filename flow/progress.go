@@ -7,7 +7,8 @@ import (
 )
 
 // progress is how much of the step is done, from 0 to 1. An endless one never
-// gets anywhere.
+// gets anywhere, nor does one that is repeated before it has ended: nobody knows which
+// round is its last.
 func (s *StepState) progress() float64 {
 	switch s.Status {
 	case domain.StepSucceeded, domain.StepSkipped, domain.StepFailedAccepted:
@@ -15,7 +16,7 @@ func (s *StepState) progress() float64 {
 	case domain.StepDormant, domain.StepSkippedByError, domain.StepSkippedByFailure:
 		return 0
 	}
-	if s.Split == nil || s.Split.Endless {
+	if s.Split == nil || s.Split.Endless || s.Round > 0 {
 		return 0
 	}
 	all := s.Split.End - s.Split.Start + 1

@@ -45,6 +45,13 @@ func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.F
 	// By it the flow can be brought back and started again.
 	if whole {
 		body = domain.JoinObjects(body, []byte(`{"state":`+string(jsonText(s.State))+`}`))
+		if s.lists > 0 && v.Reason != domain.FlowSucceeded {
+			lists, err := e.keepLists(ctx, ref{layout.SpaceOf(tenant), id}, s.lists)
+			if err != nil {
+				return r, false, err
+			}
+			body = domain.JoinObjects(body, []byte(`{"lists":`+string(jsonText(lists))+`}`))
+		}
 	}
 	return archive.Record{Context: tenant, Kind: domain.ArchiveFlow, Key: v.Key(), EndMs: max(v.FinishedMs, 1), BeginMs: int64(v.CreatedAt) * 1000,
 		Status: string(v.Status), Reason: string(v.Reason), Blueprint: v.Blueprint, Trigger: v.Trigger, Caller: v.CallerID, Body: body}, true, nil
@@ -106,8 +113,11 @@ func (e *Engine) prune(ctx context.Context, b *board.Batch, id domain.FlowID) er
 	if err := e.removeJobs(ctx, p, keys, ended); err != nil {
 		return err
 	}
-	records, parts, err := e.stepRecords(ctx, p)
+	records, parts, lists, err := e.stepRecords(ctx, p)
 	if err != nil {
+		return err
+	}
+	if err := e.removeLists(ctx, p, lists, ended); err != nil {
 		return err
 	}
 	e.removeRecords(b, p, records, parts)

@@ -30,10 +30,17 @@ func (t *tending) redo(ctx context.Context, plan *Plan, s *seen) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	var lost []domain.JobID
+	var lost []part
 	for i, id := range s.Redo {
 		if gone[i] {
-			lost = append(lost, id)
+			lost = append(lost, part{job: id})
+		}
+	}
+	for _, c := range s.RedoFlows {
+		if gone, err := t.redoChild(ctx, s, c); err != nil {
+			return err
+		} else if gone {
+			lost = append(lost, part{flow: c.Flow})
 		}
 	}
 	if len(lost) > 0 {
@@ -47,7 +54,7 @@ func (t *tending) redo(ctx context.Context, plan *Plan, s *seen) error {
 	if s.known.bad != nil {
 		return s.known.bad
 	}
-	next.Redo, next.RedoMs = nil, 0
+	next.Redo, next.RedoFlows, next.RedoMs = nil, nil, 0
 	b := t.batch()
 	t.putSteps(&b, s, next, changed)
 	return t.board.Commit(ctx, b)
@@ -95,21 +102,24 @@ func (t *tending) again(ctx context.Context, key domain.JobKey, before int64) (g
 
 // forget takes back the units of jobs that are gone, so that others are made. All steps
 // must be known where there are any.
-func forget(plan *Plan, head State, steps Steps, gone []domain.JobID) (next State, changed map[int]*StepState) {
+func forget(plan *Plan, head State, steps Steps, gone []part) (next State, changed map[int]*StepState) {
 	a := newAdvancer(plan, head, steps, Facts{})
 	if len(gone) == 0 {
 		return a.s, nil
 	}
-	of := a.openJobs()
-	for _, id := range gone {
-		i, open := of[id]
+	of, flows := a.openParts()
+	for _, it := range gone {
+		i, open := of[it.job]
+		if it.flow != 0 {
+			i, open = flows[it.flow]
+		}
 		if !open {
 			continue
 		}
 		st, was := a.lift(i)
-		k := slices.IndexFunc(st.Open, func(u Unit) bool { return u.Job == id })
+		k := slices.IndexFunc(st.Open, func(u Unit) bool { return u.part() == it })
 		u := st.Open[k]
-		u.Job = 0
+		u.Job, u.Flow, u.Gone, u.Ends, u.DueMs = 0, 0, u.Flow, 0, 0
 		st.Open = slices.Delete(st.Open, k, k+1)
 		st.Lost = append(st.Lost, u)
 		st.Status = domain.StepOpen

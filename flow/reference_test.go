@@ -524,6 +524,18 @@ func (a *referee) retry(o Order) error {
 	if err := cmp.Or(a.cancelling(), rivalled(a.f.Rival)); err != nil {
 		return err
 	}
+	if o.Step != "" {
+		i, known := a.p.index[o.Step]
+		if !known {
+			return domain.NotFoundf("the flow has no step %q", o.Step)
+		}
+		if n, _ := a.retryStep(i, true); n == 0 {
+			return domain.Conflictf("nothing of step %s ended badly: it is %s", o.Step, a.s.Steps[i].Status)
+		}
+		a.s.Steps[i].EndMs = 0
+		a.resume()
+		return nil
+	}
 	again, failures := 0, 0
 	for i := range a.s.Steps {
 		st := &a.s.Steps[i]
@@ -636,7 +648,7 @@ func (a *referee) mayUpdate(name string, c domain.StepChange) error {
 	case (c.Size != 0 || c.End != nil || c.Endless != nil) && s.KindOr() != domain.StepPack:
 		return domain.Invalidf("step %s is of kind %s; size, end and endless are those of packs", name, s.KindOr())
 	case c.Window != 0 && s.Shard == nil && s.Pack == nil:
-		return domain.Invalidf("step %s is of kind %s; only shards and packs have a window", name, s.KindOr())
+		return domain.Invalidf("step %s is of kind %s; only steps of many jobs have a window", name, s.KindOr())
 	case c.End != nil && *c.End < -1:
 		return domain.Invalidf("step %s: end %d: want 0 or more, or -1 for none", name, *c.End)
 	case c.Size < 0:

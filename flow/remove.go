@@ -38,7 +38,7 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 		}
 		for i := range whole.Steps {
 			st := &whole.Steps[i]
-			if split = split || st.Split != nil && st.Job == 0; st.Job != 0 {
+			if split = split || st.Split != nil && st.Job == 0 && !st.Split.Flows; st.Job != 0 {
 				keys = append(keys, domain.JobKey{Caller: s.caller, ID: st.Job})
 			}
 		}
@@ -51,6 +51,15 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 			return err
 		}
 	}
+	if err := t.deleteChildren(ctx, s, forget); err != nil {
+		return err
+	}
+	if err := t.removeLists(ctx, t.ref, s.lists, t.batch().Guards...); err != nil {
+		return err
+	}
+	if err := t.work.DropArtifacts(ctx, t.tenant(), t.ref.id); err != nil {
+		return err
+	}
 	b := t.batch()
 	if err := t.leaveName(ctx, &b, s, forget); err != nil {
 		return err
@@ -58,6 +67,7 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 	if err := t.leaveAlive(ctx, &b, s); s.flow.Blueprint != "" && err != nil {
 		return err
 	}
+	t.retell(&b, s, domain.FlowCancelled, "it was deleted")
 	b.Release(t.claimed.Item)
 	t.removeRecords(&b, t.ref, s.records, s.parts)
 	if err := t.board.Commit(ctx, b); err != nil {

@@ -38,10 +38,24 @@ type Request struct {
 	OnError domain.OnError
 	// Skip names steps to skip; they must allow it.
 	Skip []string
+	// NoCache has no step take what is kept of earlier flows; what it does is kept all the same.
+	NoCache bool
 	// Steps change steps of the blueprint, by name.
 	Steps map[string]domain.StepChange
 	// Schedule is the schedule that asks.
 	Schedule string
+	// Backfill says that the schedule's backfill asks, which is told of the end.
+	Backfill bool
+	// takes is what a flow that is run once more takes over; nil: nothing.
+	takes *taken
+	// rerunOf is the flow that it is made of once more.
+	rerunOf domain.FlowID
+	// TraceID is the trace that the flow belongs to, and those of its jobs that name none.
+	TraceID string
+	// Parent is the step that asks.
+	Parent *domain.FlowParent
+	// CalledBy is the durable script that asks.
+	CalledBy *domain.CalledBy
 	// Message is the key of the message that asks; its count of what is open is
 	// counted down at the end.
 	Message string

@@ -27,6 +27,8 @@ type kept struct {
 	domain.FlowView
 	Plan  json.RawMessage `json:"plan"`
 	State State           `json:"state"`
+	// Lists are those that its steps are done for.
+	Lists *keptLists `json:"lists"`
 }
 
 // UnmarshalJSON reads all of it.
@@ -37,9 +39,10 @@ func (k *kept) UnmarshalJSON(text []byte) error {
 	var rest struct {
 		Plan  json.RawMessage
 		State State
+		Lists *keptLists
 	}
 	err := json.Unmarshal(text, &rest)
-	k.Plan, k.State = rest.Plan, rest.State
+	k.Plan, k.State, k.Lists = rest.Plan, rest.State, rest.Lists
 	return err
 }
 
@@ -59,6 +62,11 @@ func (e *Engine) restore(ctx context.Context, p ref) error {
 	}
 	if k.Reason == domain.FlowSucceeded {
 		return domain.Conflictf("flow %d has succeeded: there is nothing to start again", p.id)
+	}
+	if k.Lists != nil && k.Lists.Cut {
+		return domain.Conflictf("flow %d cannot be started again: the lists that its steps are done for are larger than what the archive keeps "+
+			"of them, %d bytes of %d elements; "+
+			"submit it anew", p.id, maxKeptLists, maxKeptRecords*layout.ListSize)
 	}
 	if err := e.restoreJobs(ctx, p, &k); err != nil {
 		return err
@@ -139,6 +147,9 @@ func (k *kept) batch(p ref) board.Batch {
 	} else {
 		b.Set(layout.FlowState(p.id), layout.IDsField(layout.FlowStateJobs, k.Jobs))
 	}
+	if k.Lists != nil {
+		b.Set(layout.FlowState(p.id), board.Field{Name: layout.FlowStateLists, Value: strconv.Itoa(len(k.Lists.Items))})
+	}
 	b.Set(layout.FlowWaits(p.id), board.Field{Name: layout.WaitsPlain, Value: "0"}, board.Field{Name: layout.WaitsArmed, Value: "1"})
 	if len(k.Added) > 0 {
 		var fields []board.Field
@@ -174,6 +185,9 @@ func (e *Engine) restoreParts(ctx context.Context, p ref, k *kept, b *board.Batc
 		if err := put(layout.FlowPlanPart(p.id, n), board.Field{Name: layout.FlowPlanText, Value: text}); err != nil {
 			return err
 		}
+	}
+	if err := k.Lists.restore(p.id, put); err != nil {
+		return err
 	}
 	switch {
 	case len(parts) > 0:

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -101,8 +102,24 @@ func (t *tending) result(ctx context.Context, plan *Plan, s *seen, v *verdict) (
 		}
 		name := plan.Steps[i].Name
 		switch {
+		case hasList(&plan.Steps[i]) && st.Split != nil:
+			list, err := t.work.Results(ctx, t.tenant(), t.ref.id, domain.Need{Items: st.Split.Total, List: st.List})
+			if r.cut = r.cut || cannotBe(err); r.cut || cannotBe(err) {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+			if st.Split.Flows && !st.Split.Each && len(list) == 1 {
+				r.add(name, plan.leaf[i], list[0])
+				continue
+			}
+			text, err := json.Marshal(list)
+			if err != nil {
+				return nil, err
+			}
+			r.add(name, false, map[string]string{"results": string(text)})
 		case st.Result != nil:
-			r.add(name, false, st.Result)
+			r.add(name, plan.leaf[i] && plan.Steps[i].KindOr().One(), st.Result)
 		case st.Job != 0:
 			j, err := t.work.Show(ctx, t.tenant(), domain.JobKey{Caller: s.caller, ID: st.Job})
 			if errors.Is(err, domain.ErrNotFound) {

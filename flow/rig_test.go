@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/durable"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
@@ -33,12 +34,16 @@ import (
 //	gate NAME       it waits until the test opens the gate
 //	gates NAME      the same, with a gate NAME:<id> for each pack
 //	sleep 3s        virtual time
+//	param NAME      leaves a param
 //	need STEP KEY   puts what a step before it gave into the result
+//	ask JSON        asks its channel, and leaves the answer
 //	failonce        fails at its first run of all
+//	count KEY       leaves how many times its step has been run in all flows
 type words struct {
 	mu    sync.Mutex
 	gates map[string]chan struct{}
 	runs  map[string]int // by job key
+	times map[string]int // by step
 	seen  []input        // by start
 	now   int
 	most  int
@@ -49,16 +54,21 @@ type input struct {
 	Job    string
 	Params map[string]string
 	Needs  map[string]struct {
-		State  string
-		Result map[string]string
+		State   string
+		Result  map[string]string
+		Results []map[string]string
 	}
 	Step  string
+	Item  json.RawMessage
+	Index *int64
 	Shard *struct{ Index, Total int64 }
 	Pack  *struct{ ID, Start, End int64 }
 	env   map[string]string
 }
 
-func newWords() *words { return &words{gates: map[string]chan struct{}{}, runs: map[string]int{}} }
+func newWords() *words {
+	return &words{gates: map[string]chan struct{}{}, runs: map[string]int{}, times: map[string]int{}}
+}
 
 func (w *words) Type() domain.ScriptType { return "words" }
 func (w *words) Info() script.Info {
@@ -76,6 +86,34 @@ func (w *words) gate(name string) chan struct{} {
 	return w.gates[name]
 }
 
+// running is how many run at this instant.
+func (w *words) running() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+// peak is how many ran at once so far.
+func (w *words) peak() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.most
+}
+
+// asked is what a script's channel answers; ok is false where it is to end.
+func asked(ctx context.Context, t script.Task, line string) (answer string, ok bool) {
+	r, err := durable.ParseRequest([]byte(line))
+	var a durable.Answer
+	if err == nil {
+		a, err = t.Channel.Do(ctx, r)
+	}
+	text, _ := json.Marshal(a)
+	if err != nil {
+		text = []byte(err.Error())
+	}
+	return string(text), err == nil && !a.Suspend
+}
+
 func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
 	in := input{Job: t.Name, env: t.Env}
 	if t.Input != nil {
@@ -90,6 +128,8 @@ func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.O
 	w.mu.Lock()
 	w.runs[t.Name]++
 	first := w.runs[t.Name] == 1
+	w.times[in.Step]++
+	times := w.times[in.Step]
 	w.seen = append(w.seen, in)
 	w.now++
 	w.most = max(w.most, w.now)
@@ -115,15 +155,39 @@ func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.O
 			}
 		case "crash":
 			return failed(137, "killed"), nil
+		case "count":
+			out.Result[rest] = fmt.Sprint(times)
 		case "failshard":
 			if in.Shard != nil && fmt.Sprint(in.Shard.Index) == rest {
 				return failed(1, "shard "+rest), nil
+			}
+		case "ask":
+			var ok bool
+			if out.Result["answer"], ok = asked(ctx, t, rest); !ok {
+				return failed(1, out.Result["answer"]), nil
 			}
 		case "set":
 			name, value, _ := strings.Cut(rest, " ")
 			out.Result[name] = value
 		case "add":
 			out.Result[fmt.Sprint("params.", rest, "_", in.Shard.Index)] = "x"
+		case "failitem":
+			if string(in.Item) == rest && first {
+				return failed(137, "item "+rest), nil
+			}
+		case "item": // leaves its element and place
+			out.Result[rest] = fmt.Sprint(string(in.Item), "@", *in.Index)
+		case "env": // leaves a variable
+			out.Result[rest] = t.Env[rest]
+		case "param":
+			out.Result[rest] = in.Params[rest]
+		case "results": // of a step: what each left under a name
+			step, name, _ := strings.Cut(rest, " ")
+			var all []string
+			for _, r := range in.Needs[step].Results {
+				all = append(all, r[name])
+			}
+			out.Result["got"] = strings.Join(all, " ")
 		case "need":
 			step, name, _ := strings.Cut(rest, " ")
 			out.Result["got"] = in.Needs[step].Result[name]
@@ -399,4 +463,5 @@ func noise(n int) string {
 // lengths notes how long the flows took that have ended.
 type lengths chan time.Duration
 
+func (l lengths) FlowsMade(int)                                     {}
 func (l lengths) FlowEnded(_ domain.FlowReason, took time.Duration) { l <- took }

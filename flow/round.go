@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/queue"
+	"github.com/ramet-run/ramet/tracing"
 )
 
 const (
@@ -36,6 +37,11 @@ type seen struct {
 	signals int64 // wake-ups that this round answers
 	more    bool  // that it does not: there are more entries than one round reads
 	banned  bool  // no jobs may be made
+	// parent is the caller of the flow that this one is for; "" where that is not there.
+	parent string
+	// again are ends of children that are told once more; see [tending.found].
+	again map[domain.FlowID]string
+	full  bool // its concurrency key is held, and it is not to wait
 	// reason is set where the flow ends in this round.
 	reason domain.FlowReason
 }
@@ -73,7 +79,7 @@ func (t *tending) look(ctx context.Context) (s seen, err error) {
 	s.armed, s.plain = waits[0].Get(layout.WaitsArmed), waits[0].Get(layout.WaitsPlain)
 	armed, _ := strconv.ParseInt(s.armed, 10, 64)
 	s.signals = 1 - armed
-	recs, err := t.board.Get(ctx, space, t.claimed.Item, layout.FlowParams(id))
+	recs, err := t.board.Get(ctx, space, t.claimed.Item)
 	if err != nil {
 		return s, err
 	}
@@ -93,14 +99,21 @@ func (t *tending) look(ctx context.Context) (s seen, err error) {
 		return s, err
 	}
 	s.flow.ID, s.flow.ContextID = id, t.tenant()
-	s.added = make(map[string]string, len(recs[1]))
-	for _, f := range recs[1] {
-		s.added[f.Name] = f.Value
-	}
 	if s.ended, err = t.oldest(ctx, layout.FlowEnded(id), endedMost); err != nil {
 		return s, err
 	}
 	if s.orders, err = t.oldest(ctx, layout.FlowOrders(id), ordersMost); err != nil {
+		return s, err
+	}
+	// After the ends: what a job adds lies there with its end.
+	if recs, err = t.board.Get(ctx, space, layout.FlowParams(id)); err != nil {
+		return s, err
+	}
+	s.added = make(map[string]string, len(recs[0]))
+	for _, f := range recs[0] {
+		s.added[f.Name] = f.Value
+	}
+	if err = t.lookParent(ctx, &s); err != nil {
 		return s, err
 	}
 	s.more = len(s.ended) == endedMost || len(s.orders) == ordersMost
@@ -184,6 +197,26 @@ func (t *tending) told(s *seen) {
 			took = s.now.Sub(time.UnixMilli(s.flow.StartedMs))
 		}
 		t.cfg.Observer.FlowEnded(s.reason, took)
+		t.traced(s)
 		s.reason = ""
 	}
+}
+
+// traced tells of a flow that has ended, where it belongs to a trace.
+func (t *tending) traced(s *seen) {
+	trace := t.cfg.Tracer.Wants(s.flow.TraceID)
+	if trace == "" || s.flow.StartedMs == 0 {
+		return
+	}
+	tenant, key := t.tenant(), domain.FlowKey(t.ref.id)
+	span := tracing.Span{Trace: trace, ID: tracing.Flow(tenant, t.ref.id), Parent: tracing.Request(tenant, key), Name: "flow", Kind: tracing.Consumer,
+		Began: time.UnixMilli(s.flow.StartedMs), Ended: s.now, Attributes: []tracing.Attribute{{Name: "ramet.context", Value: domain.Tenant{ID: tenant}.Key()},
+			{Name: "ramet.flow", Value: key}, {Name: "ramet.blueprint", Value: s.flow.Blueprint}, {Name: "ramet.reason", Value: string(s.reason)}}}
+	if s.flow.Blueprint != "" {
+		span.Name = "flow " + s.flow.Blueprint
+	}
+	if s.reason != domain.FlowSucceeded {
+		span.Failed = string(s.reason)
+	}
+	t.cfg.Tracer.Tell(span)
 }

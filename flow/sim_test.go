@@ -81,9 +81,9 @@ func newSim(t *testing.T, seed uint64) *sim {
 		t.Fatal(err)
 	}
 	s.faults = faultboard.New(s.board, faultboard.Config{Seed: seed, Refuse: 0.05, Lose: 0.05, Delay: 20 * time.Millisecond})
-	s.hand = flow.New(s.faults, work.New(s.faults, work.Config{}), flow.Config{})
+	s.hand = flow.New(s.faults, work.New(s.faults, work.Config{}), simConfig())
 	s.spread(s.hand)
-	s.calm = flow.New(s.board, work.New(s.board, work.Config{}), flow.Config{})
+	s.calm = flow.New(s.board, work.New(s.board, work.Config{}), simConfig())
 	for i := range simNodes {
 		s.nodes = append(s.nodes, s.start(i))
 	}
@@ -99,7 +99,7 @@ func (s *sim) start(i int) *simtest.Node {
 		s.t.Fatal(err)
 	}
 	w := work.New(n.Board, work.Config{MaxLosses: 1000})
-	f := flow.New(n.Board, w, flow.Config{})
+	f := flow.New(n.Board, w, simConfig())
 	s.spread(f)
 	r := work.NewRunner(w, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: 12 * time.Second, Grace: 2 * time.Second,
 		Runtimes: []script.Runtime{&simWords{s.words, s}}})
@@ -124,6 +124,13 @@ func (s *sim) start(i int) *simtest.Node {
 	}
 	n.Run(r.Run, keep, clock)
 	return n
+}
+
+// simConfig has blueprints of which steps make flows: of jobs, of steps, of flows.
+func simConfig() flow.Config {
+	return flow.Config{Blueprints: newShelf(named("quick", nil, step("s0", "set x 1")), named("moody", nil, step("s0", "failonce"), step("s1", "crashonce")),
+		named("steps", nil, step("s0", "sleep 20s"), step("s1", "", phase(1))),
+		named("deep", nil, call("s0", "moody", nil), call("s1", "steps", nil, each("[1, 2, 3]", 2))))}
 }
 
 // spread has a node keep the steps of flows in its own way: others understand it.
@@ -179,6 +186,12 @@ func (s *sim) submit() {
 		q.Plan.UniqueAlive, q.Plan.Name = true, "alone"
 	}
 	if q.Plan != nil && s.yes(40) {
+		q.Plan.On = s.hooks()
+	}
+	if q.Plan != nil && s.yes(30) {
+		q.Plan.Concurrency = &domain.Concurrency{Key: "k", Max: 1 + s.IntN(2), WhenFull: domain.WhenFulls[s.IntN(3)]}
+	}
+	if q.Plan != nil && s.yes(40) {
 		s.names++
 		q.Trigger = fmt.Sprint("t", s.IntN(s.names))
 	}
@@ -200,6 +213,54 @@ func (s *sim) submit() {
 	}
 }
 
+// hooks are those for all there is.
+func (s *sim) hooks() *domain.Hooks {
+	hook := func() *domain.Hook {
+		return &domain.Hook{Script: []string{"", "fail no luck", "crash"}[s.IntN(3)] + "\n", ScriptType: "words"}
+	}
+	late := hook()
+	late.After = domain.Span(1 + s.IntN(60))
+	return &domain.Hooks{Failed: hook(), Errored: hook(), Succeeded: hook(), Cancelled: hook(), Late: late}
+}
+
+// called counts the hooks of each flow that were called, but for those of flows that are late.
+func (s *sim) called() map[domain.FlowID]int {
+	calls := map[domain.FlowID]int{}
+	for _, in := range s.hooked() {
+		if in.On != domain.HookLate {
+			calls[in.Flow]++
+		}
+	}
+	return calls
+}
+
+// hooked are the jobs that are hooks, with what they were told.
+func (s *sim) hooked() map[domain.JobKey]*domain.HookInput {
+	hooks := map[domain.JobKey]*domain.HookInput{}
+	for cursor := ""; ; {
+		keys, next, err := s.board.Keys(context.Background(), 1, layout.JobPrefix, cursor, 1000)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		recs, err := s.board.Get(context.Background(), 1, keys...)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for i, r := range recs {
+			key, err := domain.ParseJobKey(keys[i])
+			if err != nil {
+				continue
+			}
+			if j, _ := layout.DecodeJob(key, r); j.Hook != nil {
+				hooks[key] = j.Hook
+			}
+		}
+		if cursor = next; cursor == "" {
+			return hooks
+		}
+	}
+}
+
 // text is a script.
 func (s *sim) text() string {
 	return []string{"", "", "", "sleep 2s", "sleep 30s", "set x 1", "set params.x 1", "fail no luck", "failonce", "crash", "crashonce\nset y 2"}[s.IntN(11)]
@@ -211,6 +272,16 @@ func (s *sim) scripted(b *domain.Blueprint) *domain.Blueprint {
 		st := &b.Steps[i]
 		if st.Kind != domain.StepApproval {
 			st.Script, st.Retries = s.text()+"\n", s.IntN(2)
+		}
+		if st.KindOr() == domain.StepSingle && s.yes(25) {
+			st.Script, st.ScriptType, st.Kind = "", "", ""
+			st.Flow = &domain.FlowCall{Blueprint: []string{"quick", "moody", "steps", "deep"}[s.IntN(4)]}
+			if s.yes(30) {
+				st.Each, st.Window = "[1, 2, 3, 4, 5]", 1+s.IntN(3)
+			}
+			if s.yes(20) {
+				st.Timeout = domain.Span(30 + s.IntN(60))
+			}
 		}
 		if st.Pack != nil && st.Pack.Endless {
 			st.Script = "sleep 5s\n"
@@ -299,6 +370,9 @@ func (c chance) randomOrder() flow.Order {
 	o := flow.Order{By: 9, Step: name, Failed: c.yes(50)}
 	o.Verb = []flow.Verb{flow.OrderRetry, flow.OrderRetry, flow.OrderRetry, flow.OrderSkip, flow.OrderSkip, flow.OrderApprove, flow.OrderApprove,
 		flow.OrderReject, flow.OrderUpdate, flow.OrderUpdate, flow.OrderCancel}[c.IntN(11)]
+	if o.Verb == flow.OrderRetry { // of all that ended badly
+		o.Step = ""
+	}
 	if o.Verb == flow.OrderUpdate {
 		change := domain.StepChange{Window: c.IntN(6), Retries: &retries}
 		if c.yes(30) {
@@ -372,6 +446,7 @@ func (s *sim) ended() {
 			}
 		}
 		if len(open) == 0 {
+			time.Sleep(10 * time.Second) // hooks
 			return
 		}
 		time.Sleep(10 * time.Second)
@@ -401,6 +476,7 @@ func (s *sim) state(id domain.FlowID) flow.State {
 
 // judge checks that how flows ended is what their jobs say.
 func (s *sim) judge() {
+	calls := s.called()
 	for _, id := range s.flows() {
 		v, err := s.calm.Show(context.Background(), tenant, id)
 		if err != nil {
@@ -408,6 +484,9 @@ func (s *sim) judge() {
 			continue
 		}
 		s.judgeFlow(v)
+		if plan, err := s.calm.Plan(context.Background(), tenant, id); err == nil && plan != nil && plan.On != nil && calls[id] != 1+v.Retried {
+			s.t.Errorf("flow %d: it has ended %d times, and %d of its hooks were called", id, 1+v.Retried, calls[id])
+		}
 	}
 	live, err := s.board.Live(context.Background(), 1, board.LiveItem{}, 10)
 	if err != nil || len(live) > 0 {
@@ -457,7 +536,13 @@ func (s *sim) deleted() {
 			s.t.Errorf("delete %d: %v", id, err)
 		}
 	}
-	time.Sleep(30 * time.Minute) // late alarms, doubled entries
+	time.Sleep(30 * time.Minute)  // late alarms, doubled entries
+	for key := range s.hooked() { // which are none of the flows' jobs
+		b := board.Batch{Space: 1}
+		if work.Remove(&b, key); s.board.Commit(ctx, b) != nil {
+			s.t.Errorf("%s cannot be removed", key)
+		}
+	}
 	for _, key := range left(s.t, s.board) {
 		recs, _ := s.board.Get(ctx, 1, key)
 		s.t.Errorf("after all was deleted there is still %s: %v", key, recs)

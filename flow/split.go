@@ -83,6 +83,12 @@ func splitOf(s *domain.Step, added map[string]string, change *domain.StepChange)
 			errs = domain.Invalidf("steps.%s.pack: start %d: want up to %d", s.Name, pk.Start, lastOffset)
 		}
 		split = &Split{Pack: true, Size: pk.Size, Start: pk.Start, End: min(end, lastOffset), Endless: pk.Endless, Window: orDefault(pk.Window)}
+	case domain.StepEach: // how many, its list says
+		split = &Split{Each: true, Size: 1, Window: orDefault(s.Window)}
+	case domain.StepFlow:
+		if split = (&Split{Flows: true, Total: 1, Size: 1, Window: 1}); s.Listed() {
+			split.Each, split.Window = true, orDefault(s.Window)
+		}
 	default:
 		split = &Split{Total: 1, Size: 1, Window: 1}
 	}

@@ -57,13 +57,13 @@ func (l *looker) standing(ctx context.Context, p ref, r records) (explained, err
 		return l.writing(ctx, p, r, x)
 	case r.waits.Get(layout.WaitsArmed) == "1" && s.Begun < s.Held && r.waits.Get(layout.WaitsPlain) != "0":
 		return l.crowded(ctx, p, r, x)
-	case r.waits.Get(layout.WaitsArmed) != "1" || s.Begun < s.Held || len(s.Redo) > 0 || !s.stepped && r.waits.Get(layout.WaitsPlain) == "0":
+	case r.waits.Get(layout.WaitsArmed) != "1" || s.Begun < s.Held || s.redoing() || !s.stepped && r.waits.Get(layout.WaitsPlain) == "0":
 		return l.due(ctx, p, x)
 	case !s.stepped:
 		if x, err = l.countJobs(ctx, p, r, &s, x); err != nil || x.Standing != "" {
 			return x, err
 		}
-		return l.inOrder(r, x, true), nil
+		return l.inOrder(r, x, true, 0), nil
 	}
 	if s.Sums != nil {
 		if err := l.gatherSteps(ctx, p, &s); err != nil {
@@ -212,7 +212,7 @@ func (l *looker) crowded(ctx context.Context, p ref, r records, x explained) (ex
 	if err != nil || !set {
 		return l.due(ctx, p, x)
 	}
-	x = l.inOrder(r, x, true)
+	x = l.inOrder(r, x, true, 0)
 	if x.Standing == domain.StandingWorking {
 		x.NextMs, x.Text = at.UnixMilli(), "jobs of it have not ended, and more wait until their queue is shorter"
 	}
@@ -243,22 +243,33 @@ func (l *looker) steps(ctx context.Context, p ref, r records, s *stored, x expla
 	if alarm {
 		x.NextMs = at.UnixMilli()
 	}
-	if !alarm && !s.busy() && !r.flow.Paused {
+	place, waits, err := l.inLine(ctx, p, &s.State)
+	if err != nil {
+		return x, err
+	}
+	if waits && !r.flow.Paused && (alarm || !s.dated()) {
+		x.Standing, x.Text, x.WaitsFor = domain.StandingWaiting, place.String(), place.Holders
+		return x, nil
+	}
+	if !alarm && (!s.busy() && !r.flow.Paused || s.dated()) {
 		x.stuck("nothing would have moved it", &work.Mend{Does: "has a keeper look at it", Did: "a keeper looks at it", Add: func(b *board.Batch) {
 			b.Free(layout.FlowState(p.id))
 			wake(b, p.id)
 		}})
 		return x, nil
 	}
-	if x = l.inOrder(r, x, s.busy()); x.Standing == domain.StandingDelayed {
+	if x = l.inOrder(r, x, s.busy(), s.Slot); x.Standing == domain.StandingDelayed {
+		if err := l.between(ctx, p, r, s, &x); err != nil {
+			return x, err
+		}
 		return l.lacks(ctx, domain.RoleClockwork, x)
 	}
 	return x, nil
 }
 
 // inOrder says for what a flow stands that somebody will move; busy says that it is for
-// something of its own.
-func (l *looker) inOrder(r records, x explained, busy bool) explained {
+// something of its own, and slot when its rate lets it begin.
+func (l *looker) inOrder(r records, x explained, busy bool, slot int64) explained {
 	var banned error
 	if l.cfg.Bans != nil {
 		banned = l.cfg.Bans.Create(domain.TenantID(l.space), r.flow.Blueprint, r.flow.ID)
@@ -272,6 +283,9 @@ func (l *looker) inOrder(r records, x explained, busy bool) explained {
 		x.Standing, x.Text = domain.StandingWorking, "jobs of it have not ended"
 	default:
 		x.Standing, x.Text = domain.StandingDelayed, "nothing of it may begin before "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
+		if slot == x.NextMs {
+			x.Text += ": its rate lets so many flows of its key begin in a minute, and that is its turn"
+		}
 	}
 	return x
 }
@@ -279,12 +293,21 @@ func (l *looker) inOrder(r records, x explained, busy bool) explained {
 // busy reports whether jobs are open, or a person has to decide.
 func (s *State) busy() bool {
 	for i := range s.Steps {
-		if st := &s.Steps[i]; len(st.Open) > 0 || st.Status == domain.StepRunning {
+		if st := &s.Steps[i]; len(st.Open) > 0 || st.Status == domain.StepRunning && st.RoundMs == 0 {
 			return true
 		}
 	}
 	return false
 }
+
+// dated reports whether something of the flow is due at an instant.
+func (s *State) dated() bool {
+	return slices.ContainsFunc(s.Steps, func(st StepState) bool { return st.Status.Begun() && st.dated() })
+}
+
+// dated reports whether an approval waits for a person no longer than until an instant, or a
+// step for its next round.
+func (s *StepState) dated() bool { return s.DueMs != 0 || s.RoundMs != 0 }
 
 // maxUnheard bounds the ends that one repair tells of.
 const maxUnheard = 200
@@ -294,8 +317,13 @@ func (l *looker) unheard(ctx context.Context, p ref, s *stored) (entries []strin
 	var ids []domain.JobID
 	for i := range s.Steps {
 		for _, u := range s.Steps[i].Open {
-			ids = append(ids, u.Job)
+			if u.Job != 0 {
+				ids = append(ids, u.Job)
+			}
 		}
+	}
+	if entries, err = l.unheardFlows(ctx, p, s); err != nil || len(entries) > 0 {
+		return entries, err
 	}
 	for page := range slices.Chunk(ids, maxUnheard) {
 		if entries, err = l.unheardOf(ctx, p, s.caller, page); err != nil || len(entries) > 0 {

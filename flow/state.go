@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -46,6 +47,8 @@ type State struct {
 	AbortFault bool `json:"abort_fault,omitempty"`
 	// Cancelled is who asked to end it.
 	Cancelled string `json:"cancelled,omitempty"`
+	// CancelledFor is the flow of the same concurrency key that it makes room for.
+	CancelledFor domain.FlowID `json:"cancelled_for,omitempty"`
 	// Swept is set once a plain flow's jobs have been ended for that.
 	Swept bool `json:"swept,omitempty"`
 	// Delete is set where the flow is to be removed once it has ended.
@@ -55,6 +58,8 @@ type State struct {
 	// Redo are jobs that are being started again: those that ended until RedoMs.
 	Redo   []domain.JobID `json:"redo,omitempty"`
 	RedoMs int64          `json:"redo_ms,omitempty"`
+	// RedoFlows are children in the same way.
+	RedoFlows []ChildEnd `json:"redo_flows,omitempty"`
 	// Held is how many jobs of a large plain flow wait for it to be written,
 	// beginning with the first; Begun of them have been let go.
 	Held  int `json:"held,omitempty"`
@@ -63,6 +68,16 @@ type State struct {
 	Writing bool `json:"writing,omitempty"`
 	// Adopting is set while the jobs of a foreign program's flow are made its own.
 	Adopting bool `json:"adopting,omitempty"`
+	// Line is the concurrency key that the flow stands in line for, LineMax how many may hold
+	// that, as its entry says, and Turn whether it holds it.
+	Line    string `json:"line,omitempty"`
+	LineMax int    `json:"line_max,omitempty"`
+	Turn    bool   `json:"turn,omitempty"`
+	// Slot is when the flow may begin by its rate, Unix milliseconds; 0: it has no slot yet.
+	Slot int64 `json:"slot,omitempty"`
+	// NoCache has no step take what is kept, Cached is how many bytes of results have been taken.
+	NoCache bool `json:"no_cache,omitempty"`
+	Cached  int  `json:"cached,omitempty"`
 	// Answers are what became of the last orders.
 	Answers []Answer `json:"answers,omitempty"`
 }
@@ -89,34 +104,59 @@ type StepState struct {
 	Lost []Unit `json:"lost,omitempty"`
 	// Split is how the step is split, from its opening on.
 	Split *Split `json:"split,omitempty"`
-	// Job is the only job of a single step.
-	Job domain.JobID `json:"job,omitempty"`
+	// List is the first record of the elements that the step is done for; see
+	// [layout.FlowItems].
+	List int `json:"list,omitempty"`
+	// Job is the only job of a single step, Flow the only child of one of kind flow.
+	Job  domain.JobID  `json:"job,omitempty"`
+	Flow domain.FlowID `json:"flow,omitempty"`
 	// Skip is set where somebody asked to skip the step.
 	Skip bool `json:"skip,omitempty"`
 	// Change waits for the step to open.
 	Change *domain.StepChange `json:"change,omitempty"`
 	// Retries goes over the plan's.
 	Retries *int `json:"retries,omitempty"`
-	// Result is that of a step without jobs: who approved.
+	// Round is which round of a step that is repeated is the newest, from 1 on; RoundMs is when
+	// the next begins, once that one has ended.
+	Round   int   `json:"round,omitempty"`
+	RoundMs int64 `json:"round_ms,omitempty"`
+	// CacheSum is the key under which the step's end is kept; see cache.go. Cached is where its
+	// result is from that was taken.
+	CacheSum string             `json:"cache_sum,omitempty"`
+	Cached   *domain.CachedFrom `json:"cached,omitempty"`
+	// Result is that of a step without jobs: who approved, and what they answered.
 	Result  map[string]string `json:"result,omitempty"`
 	SinceMs int64             `json:"since_ms,omitempty"` // its opening
-	EndMs   int64             `json:"end_ms,omitempty"`
+	// DueMs is until when an approval waits; 0 is for ever.
+	DueMs int64 `json:"due_ms,omitempty"`
+	EndMs int64 `json:"end_ms,omitempty"`
 }
 
 // Unit is a part of a step that one job does.
 type Unit struct {
-	ID      int64        `json:"id"` // index or pack; 0 of a single step
-	Start   int64        `json:"start"`
-	End     int64        `json:"end"`
-	Job     domain.JobID `json:"job,omitempty"`
-	Outcome string       `json:"outcome,omitempty"` // of one that ended badly; see work.Outcome
-	Text    string       `json:"text,omitempty"`
+	ID    int64        `json:"id"` // index or pack; 0 of a single step
+	Start int64        `json:"start"`
+	End   int64        `json:"end"`
+	Job   domain.JobID `json:"job,omitempty"`
+	Key   string       `json:"key,omitempty"` // the name of its element
+	// Flow is its child, instead of a job: see child.go. Gone is one that it had, and that is
+	// not there any more, Tries how often that was started again by itself, DueMs when it is
+	// to have ended, Ends the last end of it that was taken in.
+	Flow    domain.FlowID `json:"flow,omitempty"`
+	Gone    domain.FlowID `json:"gone,omitempty"`
+	Tries   int           `json:"tries,omitempty"`
+	DueMs   int64         `json:"due_ms,omitempty"`
+	Ends    int64         `json:"ends,omitempty"`
+	Outcome string        `json:"outcome,omitempty"` // of one that ended badly; see work.Outcome
+	Text    string        `json:"text,omitempty"`
 }
 
 // Split is how a step is split into units. Of a shard, units are its indexes;
 // of a pack ranges of Size.
 type Split struct {
 	Pack    bool  `json:"pack,omitempty"`
+	Each    bool  `json:"each,omitempty"`  // its indexes are those of a list
+	Flows   bool  `json:"flows,omitempty"` // its units are flows
 	Total   int64 `json:"total,omitempty"` // the count of a shard
 	Size    int64 `json:"size"`
 	Start   int64 `json:"start"`
@@ -124,6 +164,26 @@ type Split struct {
 	Endless bool  `json:"endless,omitempty"`
 	Window  int   `json:"window"`
 }
+
+// part names a job or a child of a flow.
+type part struct {
+	job  domain.JobID
+	flow domain.FlowID
+}
+
+func (u *Unit) part() part { return part{u.Job, u.Flow} }
+
+// cancelledText says why the flow is ended.
+func (s *State) cancelledText() string {
+	if s.CancelledFor != 0 {
+		return fmt.Sprintf("%s took its place: both have the same concurrency key, and the blueprint of that one says when_full: cancel_old",
+			domain.FlowKey(s.CancelledFor))
+	}
+	return domain.CancelledText(s.Cancelled)
+}
+
+// redoing reports whether a retry has not been carried out yet.
+func (s *State) redoing() bool { return len(s.Redo)+len(s.RedoFlows) > 0 }
 
 // Answer is what became of an order: Error is "" where it was done.
 type Answer struct {
@@ -153,7 +213,7 @@ func (s State) clone() State {
 	for i := range s.Steps {
 		s.Steps[i] = *s.Steps[i].clone()
 	}
-	s.Answers, s.Redo = slices.Clone(s.Answers), slices.Clone(s.Redo)
+	s.Answers, s.Redo, s.RedoFlows = slices.Clone(s.Answers), slices.Clone(s.Redo), slices.Clone(s.RedoFlows)
 	return s
 }
 

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func (t *tending) stepRound(ctx context.Context, s *seen) error {
 	switch {
 	case len(s.changed) > 0:
 		return t.unfold(ctx, s)
-	case s.flow.Final() && len(s.orders) == 0 && len(s.Redo) == 0:
+	case s.flow.Final() && len(s.orders) == 0 && !s.redoing():
 		if s.Delete {
 			return t.remove(ctx, s, s.Forget)
 		}
@@ -44,12 +45,25 @@ func (t *tending) stepRound(ctx context.Context, s *seen) error {
 		return t.letGo(ctx, s, b)
 	case s.Sums == nil && len(plan.Steps) > t.spread.whole:
 		return t.spreadOut(ctx, plan, s)
-	case len(s.Redo) > 0:
+	case s.redoing():
 		return t.redo(ctx, plan, s)
+	}
+	held, done, err := t.queueUp(ctx, plan, s)
+	if done || err != nil {
+		return err
+	}
+	if !held {
+		if done, err := t.takeSlot(ctx, plan, s); done || err != nil {
+			return err
+		}
 	}
 	facts, err := t.facts(ctx, s)
 	if err != nil {
 		return err
+	}
+	facts.Banned = facts.Banned || held
+	if s.full {
+		facts.Orders = append(facts.Orders, Order{ID: rand.Text()[:12], Verb: OrderCancel, Full: true})
 	}
 	facts.Queued = t.queued(ctx, plan)
 	if facts.Rival, err = t.rival(ctx, plan, s); err != nil {
@@ -98,26 +112,44 @@ func (t *tending) stepsOf(ctx context.Context, plan *Plan, s *seen, f *Facts) er
 	}
 	keys := make([]string, len(f.Ended))
 	for n, e := range f.Ended {
-		keys[n] = domain.JobKey{Caller: s.caller, ID: e.Job}.String()
+		if keys[n] = (domain.JobKey{Caller: s.caller, ID: e.Job}).String(); e.Flow != 0 {
+			keys[n] = domain.FlowKey(e.Flow)
+		}
 	}
-	recs, err := board.Readable(t.board.GetFields(ctx, t.ref.space, []string{layout.JobStep}, keys...))
+	recs, err := board.Readable(t.board.GetFields(ctx, t.ref.space, []string{layout.JobStep, layout.FlowParent}, keys...))
 	if err != nil {
 		return err
 	}
-	of := make(map[domain.JobID]int, len(recs))
+	of, flows := make(map[domain.JobID]int, len(recs)), map[domain.FlowID]int{}
 	var steps []int
 	for n, r := range recs {
-		i, known := plan.index[r.Get(layout.JobStep)]
+		i, known := plan.index[stepOf(keys[n], r)]
 		if !known {
 			return nil
 		}
-		of[f.Ended[n].Job] = i
+		if e := f.Ended[n]; e.Flow != 0 {
+			flows[e.Flow] = i
+		} else {
+			of[e.Job] = i
+		}
 		if steps = append(steps, i); len(recs) < endedMost/10 { // else what follows may be too much
 			steps = append(steps, plan.followers[i]...)
 		}
 	}
-	f.Of = of
+	f.Of, f.OfFlows = of, flows
 	return t.know(ctx, s, steps)
+}
+
+// stepOf is the step of a job or a child, by its record.
+func stepOf(key string, r board.Record) string {
+	if step := r.Get(layout.JobStep); step != "" {
+		return step
+	}
+	f, _ := layout.DecodeFlow(key, r)
+	if f.Parent == nil {
+		return ""
+	}
+	return f.Parent.Step
 }
 
 // verdict is what was decided in a round.
@@ -149,7 +181,8 @@ func (v *verdict) ends() bool {
 // advance decides, and finds out what must be known for it: as much as there is
 // time for. f.Later is set where that is not all.
 func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (*verdict, error) {
-	f.Whens = map[int]WhenAnswer{}
+	f.Whens, f.Untils, f.Lists = map[int]WhenAnswer{}, map[int]WhenAnswer{}, map[int]ListAnswer{}
+	f.Children, f.Cached = map[ChildAt]ChildAnswer{}, map[int]CacheAnswer{}
 	begun := time.Now()
 	head := s.State
 	head.Steps = nil
@@ -171,22 +204,58 @@ func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (*
 			}
 			gathered = true
 		}
-		if len(v.Ask) == 0 {
+		if len(v.Ask)+len(v.AskUntil)+len(v.AskList)+len(v.AskCache)+len(v.AskChildren) == 0 {
 			return v, nil
 		}
-		for _, i := range v.Ask {
-			if f.Later = len(f.Whens) > 0 && time.Since(begun) >= whenTime; f.Later {
-				break
-			}
-			needs, err := t.needed(ctx, plan, s, v, i)
-			if err != nil {
-				return nil, err
-			}
-			if f.Whens[i], err = t.when(ctx, plan.Steps[i].When, t.params(plan, i, s.added), needs); err != nil {
-				return nil, err
-			}
+		if err := t.answerChildren(ctx, plan, s, v, f); err != nil {
+			return nil, err
+		}
+		if err := t.answerLists(ctx, plan, s, v, f, begun); err != nil {
+			return nil, err
+		}
+		if err := t.answerCache(ctx, plan, s, v, f, begun); err != nil {
+			return nil, err
+		}
+		if err := t.answerWhens(ctx, plan, s, v, f, begun); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// answerWhens finds the conditions that were asked for, as much as there is time for.
+func (t *tending) answerWhens(ctx context.Context, plan *Plan, s *seen, v *verdict, f *Facts, begun time.Time) error {
+	for n, i := range slices.Concat(v.Ask, v.AskUntil) {
+		if f.Later = f.Later || len(f.Whens)+len(f.Untils) > 0 && time.Since(begun) >= whenTime; f.Later {
+			return nil
+		}
+		step, answers := &plan.Steps[i], f.Whens
+		text := step.When
+		until := n >= len(v.Ask)
+		if until {
+			text, answers = step.Repeat.Until, f.Untils
+		}
+		needs, err := t.needed(ctx, plan, s, v, i, soughtBy(text))
+		var result map[string]string
+		if err == nil && until {
+			result, err = t.newest(ctx, plan, s, v, i)
+		}
+		if cannotBe(err) {
+			answers[i] = WhenAnswer{Err: err.Error()}
+			continue
+		} else if err != nil {
+			return err
+		}
+		params := stepParams(plan, i, s.added)
+		if answers[i], err = t.inTurn(ctx, func() WhenAnswer {
+			if until {
+				return evalUntil(ctx, text, params, needs, result)
+			}
+			return t.eval(ctx, text, params, needs)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gatherMost is how many entries of [layout.FlowAdded] go into one commit.
@@ -221,8 +290,8 @@ func (t *tending) gather(ctx context.Context, s *seen) error {
 	}
 }
 
-// params are those of a step, with what jobs have added.
-func (t *tending) params(plan *Plan, i int, added map[string]string) map[string]string {
+// stepParams are the params of a step, with what jobs have added.
+func stepParams(plan *Plan, i int, added map[string]string) map[string]string {
 	params := maps.Clone(over(plan.Params, plan.Steps[i].Params))
 	if params == nil {
 		params = map[string]string{}
@@ -235,35 +304,62 @@ func (t *tending) params(plan *Plan, i int, added map[string]string) map[string]
 	return params
 }
 
-// needed reads what a step needs.
-func (t *tending) needed(ctx context.Context, plan *Plan, s *seen, v *verdict, i int) (map[string]needed, error) {
-	told, err := t.needsOf(ctx, plan, s, v, i)
-	if err != nil {
+// cannotBe reports whether an error is of what a step needs, and comes again.
+func cannotBe(err error) bool {
+	return errors.Is(err, domain.ErrLimit) || errors.Is(err, domain.ErrInvalid)
+}
+
+// needed reads what the expressions of a step find in needs.
+//
+// Errors: [domain.ErrLimit], [domain.ErrInvalid] where it cannot be had.
+func (t *tending) needed(ctx context.Context, plan *Plan, s *seen, v *verdict, i int, of sought) (map[string]needed, error) {
+	steps := plan.earlier(i, v.next.Sums.Told, of)
+	if err := t.know(ctx, s, steps); err != nil {
 		return nil, err
 	}
-	needs := map[string]needed{}
-	for name, n := range told {
-		one := needed{state: domain.StepStatus(n.State)}
-		switch {
-		case n.Result != nil:
-			one.result = n.Result
-		case n.Job != 0:
-			key := domain.JobKey{Caller: s.caller, ID: n.Job}
-			j, err := t.work.Show(ctx, t.tenant(), key)
-			if err != nil && !errors.Is(err, domain.ErrNotFound) {
-				return nil, err
-			}
-			if err == nil {
-				one.result = j.Result
-			}
+	needs := make(map[string]needed, len(steps))
+	for _, on := range steps {
+		name := plan.Steps[on].Name
+		one, err := t.leftBy(ctx, s, needOf(&plan.Steps[on], v.at(on)))
+		if err != nil {
+			return nil, fmt.Errorf("step %s: %w", name, err)
 		}
 		needs[name] = one
 	}
-	return needs, nil
+	return needs, s.known.bad
+}
+
+// leftBy reads what a step has left.
+//
+// Errors: [domain.ErrLimit], [domain.ErrInvalid] where it cannot be had.
+func (t *tending) leftBy(ctx context.Context, s *seen, n domain.Need) (one needed, err error) {
+	one.state = domain.StepStatus(n.State)
+	switch {
+	case n.Result != nil:
+		one.result = n.Result
+	case n.Results != nil:
+		one.results = n.Results
+	case n.Items > 0:
+		if one.results, err = t.work.Results(ctx, t.tenant(), t.ref.id, n); err != nil {
+			return one, err
+		}
+		if n.One && len(one.results) == 1 {
+			one.result, one.results = one.results[0], nil
+		}
+	case n.Job != 0:
+		j, err := t.work.Show(ctx, t.tenant(), domain.JobKey{Caller: s.caller, ID: n.Job})
+		if err != nil && !errors.Is(err, domain.ErrNotFound) {
+			return one, err
+		}
+		if err == nil {
+			one.result = j.Result
+		}
+	}
+	return one, nil
 }
 
 // needsOf are the states of the steps that a step needs, and of those of the
-// phase before it.
+// phase before it, as its jobs are told of them.
 func (t *tending) needsOf(ctx context.Context, plan *Plan, s *seen, v *verdict, i int) (map[string]domain.Need, error) {
 	told := v.next.Sums.Told
 	if err := t.know(ctx, s, plan.needs[i]); err != nil {
@@ -274,13 +370,33 @@ func (t *tending) needsOf(ctx context.Context, plan *Plan, s *seen, v *verdict, 
 	}
 	needs := make(map[string]domain.Need, len(plan.needs[i]))
 	for _, on := range slices.Concat(plan.needs[i], told) {
-		st := v.at(on)
-		needs[plan.Steps[on].Name] = domain.Need{State: string(st.Status), Job: st.Job, Result: st.Result}
+		needs[plan.Steps[on].Name] = needOf(&plan.Steps[on], v.at(on))
 		if len(needs) >= maxNeeds {
 			break
 		}
 	}
 	return needs, s.known.bad
+}
+
+// needOf is what others are told of a step.
+func needOf(step *domain.Step, st *StepState) domain.Need {
+	need := domain.Need{State: string(st.Status), Job: st.Job, Result: st.Result}
+	if st.Result != nil {
+		need.Job = 0 // whatever it left: somebody has given the step another result
+	}
+	if hasList(step) && st.Split != nil {
+		need.One = st.Split.Flows && !st.Split.Each
+		if need.Items, need.List = st.Split.Total, st.List; need.Items == 0 {
+			need.Results = domain.Results{} // of none, which is not the same as none
+		}
+	}
+	switch leaves := len(step.Artifacts) > 0; {
+	case leaves && st.Cached != nil:
+		need.LeftBy = st.Cached.Job
+	default:
+		need.Artifacts = leaves && st.Job == 0
+	}
+	return need
 }
 
 // maxNeeds bounds what a job is told of the phase before its step.
@@ -294,13 +410,26 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, v *verdict) er
 	if err != nil {
 		return err
 	}
+	if len(d.AgainFlows) > 0 {
+		v.next.RedoFlows = d.AgainFlows
+	}
+	for id, entry := range s.again { // told once more, now that somebody knows of it
+		b.PushLeft(layout.FlowEnded(t.ref.id), entry)
+		d.More = d.More || id != 0
+	}
 	if len(d.Again) > 0 {
 		v.next.Redo = d.Again
 		if v.next.RedoMs, err = t.lastEnd(ctx, s, d.Again); err != nil {
 			return err
 		}
 	}
+	if d.End != "" {
+		v.next.Line, v.next.LineMax, v.next.Turn = "", 0, false // see endFlow
+	}
 	t.putSteps(&b, s, v.next, v.changed)
+	if err := t.keepCached(ctx, &b, plan, s, v); err != nil {
+		return err
+	}
 	alarm := layout.FlowAlarm(layout.AlarmFlow, t.ref.id)
 	if soon := s.now.Add(bannedLook); s.banned && (d.WakeAt.IsZero() || soon.Before(d.WakeAt)) {
 		d.WakeAt = soon // whoever ends the ban does not know whom it held up
@@ -310,7 +439,11 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, v *verdict) er
 	} else {
 		b.SetAlarm(alarm, d.WakeAt)
 	}
-	reopened := t.record(&b, plan, s, v)
+	t.retellRefused(&b, s, &v.next)
+	reopened, err := t.record(ctx, &b, plan, s, v)
+	if err != nil {
+		return err
+	}
 	if d.End != "" {
 		// An order that was refused is no second end.
 		if ended := s.flow.Final() && !reopened; !ended {
@@ -322,9 +455,12 @@ func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, v *verdict) er
 			return t.goOn(ctx, s, b) // and it is removed in the next round
 		}
 	}
-	stop, abort := t.unasked(d.Stop), t.unasked(d.Abort)
-	if d.More || len(d.Again) > 0 || len(stop)+len(abort) > 0 {
+	stop, abort, flows := t.unasked(d.Stop), t.unasked(d.Abort), t.unaskedFlows(d.StopFlows)
+	if d.More || len(d.Again)+len(d.AgainFlows) > 0 || len(stop)+len(abort)+len(flows) > 0 {
 		if err := t.goOn(ctx, s, b); err != nil {
+			return err
+		}
+		if err := t.stopFlows(ctx, &v.next, flows); err != nil {
 			return err
 		}
 		return t.endJobs(ctx, s.caller, &v.next, stop, abort)
@@ -371,7 +507,14 @@ func (t *tending) endJobs(ctx context.Context, caller domain.ActorID, now *State
 	return g.Wait()
 }
 
-func abortText(cause string) string { return "the flow was aborted because of " + cause }
+// abortText says why a job is ended that nobody runs: its flow was aborted, or it is a
+// notice about what has been decided.
+func abortText(cause string) string {
+	if cause == "" {
+		return "what it was to tell of has been decided"
+	}
+	return "the flow was aborted because of " + cause
+}
 
 // makeJobs adds to b the jobs of units, and gives the units their ids.
 func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *seen, v *verdict) error {
@@ -380,6 +523,10 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 		return nil
 	}
 	first, err := t.drawJobs(ctx, t.ref.space, s.caller, len(places))
+	if err != nil {
+		return err
+	}
+	items, err := t.itemsOf(ctx, plan, v, places)
 	if err != nil {
 		return err
 	}
@@ -396,8 +543,15 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 			}
 		}
 		j := unitJob(plan, step, st, u, s)
+		if step.KindOr() == domain.StepApproval {
+			j.Params = step.Approval.NoticeParams(j.Params, t.about(t.tenant(), &s.flow, step.Name, st))
+		}
 		j.ID, j.ContextID, j.FlowID, j.Needs = u.Job, t.tenant(), t.ref.id, needs[at.Step]
 		j.FlowEnv = len(s.flow.EnvVars) > 0
+		if step.KindOr() == domain.StepEach {
+			it := items[itemAt{at.Step, u.ID}]
+			j.List, j.Item, u.Key = st.List, it.text, it.name
+		}
 		if step.KindOr().One() {
 			st.Job = j.ID
 		}
@@ -421,12 +575,12 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 // unitJob is the job of a unit.
 func unitJob(plan *Plan, step *domain.Step, st *StepState, u *Unit, s *seen) *domain.Job {
 	j := stepJob(plan.Blueprint, step, s.caller)
-	j.Stepped = true
+	j.Stepped, j.TraceID = true, s.flow.TraceID
 	if st.Retries != nil {
 		j.Retries = uint8(*st.Retries)
 	}
 	switch step.KindOr() {
-	case domain.StepShard:
+	case domain.StepShard, domain.StepEach:
 		j.Shard = fmt.Sprintf("%d/%d", u.ID, st.Split.Total)
 	case domain.StepPack:
 		j.Pack = fmt.Sprintf("%d:%d-%d", u.ID, u.Start, u.End)

@@ -62,7 +62,28 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, reqs []Requ
 		return nil, err
 	}
 	s.write(ctx)
+	s.took(tenant)
+	made := 0
+	for i := range s.receipts {
+		if s.wanted(i) {
+			made++
+		}
+	}
+	if made > 0 {
+		e.cfg.Observer.FlowsMade(made)
+	}
 	return s.receipts, nil
+}
+
+// took counts what was made.
+func (s *submission) took(tenant domain.TenantID) {
+	n := 0
+	for i, d := range s.drafts {
+		if s.wanted(i) {
+			n += 1 + len(d.jobs)
+		}
+	}
+	s.e.work.Took(tenant, n)
 }
 
 // submission is one call of Submit.
@@ -335,6 +356,7 @@ func (s *submission) head(b *board.Batch, d *draft) {
 	b.Absent(d.flow.Key())
 	b.Set(d.flow.Key(), layout.EncodeFlow(d.flow)...)
 	b.Live(d.flow.Key(), s.now)
+	setLate(b, d.late, &d.flow, s.now)
 	b.Set(layout.FlowState(id), s.e.stateFields(d)...)
 	armed := "1"
 	if d.flow.Stepped && !d.state.Writing {
@@ -342,6 +364,9 @@ func (s *submission) head(b *board.Batch, d *draft) {
 		b.PushLeft(queue.Keeper, layout.FlowState(id))
 	}
 	b.Set(layout.FlowWaits(id), board.Field{Name: layout.WaitsPlain, Value: strconv.Itoa(len(d.jobs))}, board.Field{Name: layout.WaitsArmed, Value: armed})
+	if d.also.takes != nil {
+		d.also.takes.put(b, id)
+	}
 	if d.plan != nil && len(d.parts) == 0 {
 		b.Set(layout.FlowPlan(id), board.Field{Name: layout.FlowPlanText, Value: d.text})
 	}

@@ -20,6 +20,8 @@ type Sums struct {
 	// Undone are the steps that have not ended, Begun those of them that have begun.
 	Undone int `json:"undone"`
 	Begun  int `json:"begun,omitempty"`
+	// Deciding are the steps that wait for a person.
+	Deciding int `json:"deciding,omitempty"`
 	// Open are the units whose job has not ended, Bad those that did not end well, Gaps
 	// what is remembered because of these.
 	Open int `json:"open,omitempty"`
@@ -55,11 +57,24 @@ func spread(p *Plan, s State) (head State, steps []StepState) {
 	sums := a.s.Sums
 	for i := range steps {
 		st, _ := a.at(i)
-		if steps[i] = *st; st.Status == domain.StepDormant && st.Met == len(p.needs[i]) {
+		if steps[i] = *st; st.Status == domain.StepDormant && st.Met == len(p.needs[i]) || st.Status.Begun() && st.dated() {
 			sums.wait(p.rank[i], 1) // what it waits for, if anything, is found out at once
 		}
 	}
 	return a.s, steps
+}
+
+// awaits is what a flow waits for beside its jobs, "" where that is nothing.
+func (s *Sums) awaits() domain.FlowAwaits {
+	switch {
+	case s.Undone == 0:
+		return ""
+	case s.Deciding > 0:
+		return domain.AwaitsDecision
+	case s.Begun == 0:
+		return domain.AwaitsOthers
+	}
+	return ""
 }
 
 // clone copies the sums, so that they can be changed.
@@ -80,6 +95,9 @@ func (s *Sums) count(p *Plan, i int, st *StepState, n int) {
 	}
 	if st.Status.Begun() {
 		s.Begun += n
+		if p.Steps[i].KindOr() == domain.StepApproval {
+			s.Deciding += n
+		}
 	}
 	s.Open += n * len(st.Open)
 	s.Bad += n * len(st.Bad)

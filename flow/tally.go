@@ -62,7 +62,7 @@ func stepName(j *domain.Job) string {
 func (y *tally) reason(s *State) (domain.FlowReason, string) {
 	switch {
 	case s.Cancelled != "" && y.failures+y.faults+y.others > 0: // else it came too late
-		return domain.FlowCancelled, domain.CancelledText(s.Cancelled)
+		return domain.FlowCancelled, s.cancelledText()
 	case y.faults > 0:
 		return domain.FlowErrored, y.faultWhy
 	case y.failures > 0:

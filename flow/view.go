@@ -41,6 +41,12 @@ func (e *Engine) Show(ctx context.Context, tenant domain.TenantID, id domain.Flo
 	if err := e.showSteps(ctx, p, &v, &s); err != nil {
 		return v, err
 	}
+	if err := e.tellView(ctx, p, &v, &s); err != nil {
+		return v, err
+	}
+	if v.Hooks, err = e.hooksView(ctx, p, &f); err != nil {
+		return v, err
+	}
 	v.Slow = f.Duration > 0 && f.StartedMs > 0 && lasted(&v, time.Now()) > time.Duration(f.Duration)*time.Second
 	return v, nil
 }
@@ -81,17 +87,26 @@ func (e *Engine) showSteps(ctx context.Context, p ref, v *domain.FlowView, s *st
 // stepView is a step of a flow of steps.
 func stepView(plan *Plan, i int, s *stored) domain.StepView {
 	step, st := &plan.Steps[i], &s.Steps[i]
-	v := domain.StepView{Name: step.Name, Kind: step.KindOr(), Status: st.Status, Text: st.Text, Needs: step.Needs, Phase: step.Phase,
+	v := domain.StepView{Name: step.Name, Summary: step.Summary, Kind: step.KindOr(), Status: st.Status, Text: st.Text, Needs: step.Needs, Phase: step.Phase,
 		Done: st.Done.Count(), Open: len(st.Open), Bad: len(st.Bad), Progress: st.progress(), SinceMs: st.SinceMs, EndMs: st.EndMs}
 	if st.Job != 0 {
 		v.Job = domain.JobKey{Caller: s.caller, ID: st.Job}.String()
 	}
-	if st.Split != nil {
+	if st.Flow != 0 {
+		v.Flow = domain.FlowKey(st.Flow)
+	}
+	if step.Repeat != nil {
+		v.Round, v.Rounds, v.RoundMs = st.Round, step.Repeat.Max, st.RoundMs
+	}
+	v.Cached = st.Cached
+	if v.Kind == domain.StepApproval {
+		v.Approval = approvalView(step, st)
+	} else if st.Split != nil {
 		v.Endless = st.Split.Endless
 		if !v.Endless {
 			v.Total = max(st.Split.End-st.Split.Start+1, 0)
 		}
-		if !v.Kind.One() {
+		if !v.Kind.One() && v.Flow == "" {
 			v.Ranges = st.Done.String()
 			mark := st.Done.Watermark(st.Split.Start)
 			v.Watermark = &mark
@@ -116,8 +131,14 @@ var outcomes = map[string]string{
 
 func addUnit(v *domain.StepView, caller domain.ActorID, u Unit) {
 	if len(v.Units) < maxUnits {
-		v.Units = append(v.Units, domain.UnitView{ID: u.ID, Start: u.Start, End: u.End, Job: domain.JobKey{Caller: caller, ID: u.Job}.String(),
-			Outcome: outcomes[u.Outcome], Text: u.Text})
+		one := domain.UnitView{ID: u.ID, Start: u.Start, End: u.End, Key: u.Key, Outcome: outcomes[u.Outcome], Text: u.Text}
+		if u.Job != 0 {
+			one.Job = domain.JobKey{Caller: caller, ID: u.Job}.String()
+		}
+		if u.Flow != 0 {
+			one.Flow = domain.FlowKey(u.Flow)
+		}
+		v.Units = append(v.Units, one)
 	}
 }
 

@@ -49,7 +49,7 @@ func stepQueue(b *domain.Blueprint, s *domain.Step) string {
 func (p *Plan) crowds() (queues []string) {
 	large := len(p.Steps) > flowWindow/leastWindow
 	for i := range p.Steps {
-		if k := p.Steps[i].KindOr(); large && k.One() || k == domain.StepShard || k == domain.StepPack {
+		if k := p.Steps[i].KindOr(); large && k.One() || k == domain.StepShard || k == domain.StepPack || k == domain.StepEach {
 			queues = append(queues, stepQueue(p.Blueprint, &p.Steps[i]))
 		}
 	}

@@ -70,12 +70,12 @@ func (r *Registry) CreateActor(ctx context.Context, a domain.Actor) (_ domain.Ac
 func (r *Registry) createActor(ctx context.Context, a domain.Actor) (_ domain.Actor, existing bool, err error) {
 	a.CreatedAt = 0
 	a = a.Touched(time.Now())
-	var b board.Batch
+	var b noted
 	b.Absent(a.Key()).Set(a.Key(), layout.EncodeActor(a)...)
 	r.note(&b, 0, domain.VerbCreate, a.Key(), "key "+a.Pubkey)
-	err = r.claimKey(ctx, &b, a)
+	err = r.claimKey(ctx, &b.Batch, a)
 	if err == nil {
-		err = r.board.Commit(ctx, b)
+		err = r.commit(ctx, b)
 	}
 	if err == nil {
 		r.forgetActor(a)
@@ -131,13 +131,13 @@ func (r *Registry) tryUpdateActor(ctx context.Context, id domain.ActorID, change
 		return was, nil
 	}
 	a = a.Touched(time.Now())
-	var b board.Batch
-	layout.ChangeActor(&b, recs[0], a)
+	var b noted
+	layout.ChangeActor(&b.Batch, recs[0], a)
 	if rotated {
 		if _, err := X25519Pubkey(a.Pubkey); err != nil {
 			return domain.Actor{}, err
 		}
-		if err := r.claimKey(ctx, &b, a); err != nil {
+		if err := r.claimKey(ctx, &b.Batch, a); err != nil {
 			return domain.Actor{}, err
 		}
 		r.note(&b, 0, domain.VerbUpdate, key, "key "+was.Pubkey+" to "+a.Pubkey)
@@ -145,7 +145,7 @@ func (r *Registry) tryUpdateActor(ctx context.Context, id domain.ActorID, change
 	if moved {
 		r.note(&b, 0, domain.VerbUpdate, key, fmt.Sprintf("address %v to %v", was.Address, a.Address))
 	}
-	if err := r.board.Commit(ctx, b); err != nil {
+	if err := r.commit(ctx, b); err != nil {
 		return domain.Actor{}, err
 	}
 	r.forgetActor(was)

@@ -266,26 +266,26 @@ func (l *AuditLog) Flush(ctx context.Context) error {
 
 // commit writes entries, each into the space of its context.
 func (l *AuditLog) commit(ctx context.Context, entries []domain.AuditEntry) error {
-	batches := map[board.Space]*board.Batch{}
+	batches := map[board.Space]*noted{}
 	for _, e := range entries {
 		space, err := l.spaceOf(ctx, e.Context)
 		if err != nil {
 			return err
 		}
 		if batches[space] == nil {
-			batches[space] = &board.Batch{Space: space}
+			batches[space] = &noted{Batch: board.Batch{Space: space}}
 		}
-		layout.AppendAuditEntry(batches[space], e)
+		batches[space].entries = append(batches[space].entries, e)
 	}
 	for space, b := range batches {
 		// A second try after half of them are written doubles lines; better
 		// than to lose some.
-		err := l.registry.board.Commit(ctx, *b)
+		err := l.registry.commit(ctx, *b)
 		if errors.Is(err, domain.ErrUnavailable) || ctx.Err() != nil {
 			return cmp.Or(err, ctx.Err())
 		}
 		if err != nil { // no list, for a foreign program wrote there: the other lines go on
-			l.dropped.Add(int64(len(b.Ops)))
+			l.dropped.Add(int64(len(b.entries)))
 			l.log.Error("audit log cannot be written", "context", uint32(space), "err", err)
 		}
 	}
@@ -332,7 +332,8 @@ func (l *AuditLog) Entries(ctx context.Context, tenant domain.TenantID, f AuditF
 	for _, list := range lists {
 		// The lists are short enough to be read whole: lines of several nodes
 		// are not quite in the order of their times.
-		lines, err := l.registry.board.List(ctx, layout.SpaceOf(tenant), list, 0, layout.AuditMost)
+		most := l.registry.chains.keep.most() + 2*chainSlack
+		lines, err := l.registry.board.List(ctx, layout.SpaceOf(tenant), list, -most, most)
 		if err != nil {
 			return nil, false, err
 		}
@@ -351,6 +352,47 @@ func (l *AuditLog) Entries(ctx context.Context, tenant domain.TenantID, f AuditF
 		end++
 	}
 	return entries[:end], end < len(entries), nil
+}
+
+// Chain reads up to limit lines of one list of the log as they lie there, oldest first, with
+// the head of their chain. from is 0, and then next of the page before, which is 0 behind
+// the last.
+//
+// Errors: [domain.ErrConflict] where lines were cut between two pages: begin anew.
+func (l *AuditLog) Chain(ctx context.Context, tenant domain.TenantID, outcome domain.AuditOutcome, from int64, limit int) (
+	head domain.AuditHead, lines []string, next int64, err error) {
+	d := l.registry.directory
+	name := chainName{layout.SpaceOf(tenant), layout.AuditLogList(outcome)}
+	for range chainTries {
+		if head, err = d.head(ctx, name); err != nil {
+			return head, nil, 0, err
+		}
+		if from > 0 && from < head.Dropped {
+			return head, nil, 0, domain.Conflictf("lines of the audit log were cut while it was read: begin anew")
+		}
+		at := max(from, head.Dropped)
+		if lines, err = d.board.List(ctx, name.space, name.list, int(at-head.Dropped), limit); err != nil {
+			return head, nil, 0, err
+		}
+		after, err := d.head(ctx, name)
+		if err != nil {
+			return head, nil, 0, err
+		}
+		if after.Dropped != head.Dropped {
+			continue // some were cut in between: what was read may not be what was meant
+		}
+		if next = at + int64(len(lines)); len(lines) < limit {
+			next = 0
+		}
+		// Lines that came after the head was read are for the next time.
+		for i, line := range lines {
+			if e, ok := layout.DecodeAuditEntry(line); ok && e.Seq > head.Seq && after.Seq > head.Seq && e.Seq <= after.Seq {
+				return head, lines[:i], 0, nil
+			}
+		}
+		return head, lines, next, nil
+	}
+	return head, nil, 0, domain.Unavailablef("the audit log of context %d is cut all the time; try again", tenant)
 }
 
 func (f AuditFilter) takes(e domain.AuditEntry) bool {

@@ -151,11 +151,11 @@ func (r *Registry) tryChange(ctx context.Context, id domain.TenantID, change fun
 		return domain.Tenant{}, false, err
 	}
 	t = t.Touched(time.Now())
-	b := board.Batch{Space: space}
-	layout.ChangeTenant(&b, recs[0], t)
-	layout.ChangeLimits(&b, recs[1], t)
+	b := noted{Batch: board.Batch{Space: space}}
+	layout.ChangeTenant(&b.Batch, recs[0], t)
+	layout.ChangeLimits(&b.Batch, recs[1], t)
 	r.note(&b, id, done.verb, done.object, done.detail)
-	if err := r.board.Commit(ctx, b); err != nil {
+	if err := r.commit(ctx, b); err != nil {
 		return domain.Tenant{}, false, err
 	}
 	r.tenants.forget(id)

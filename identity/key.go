@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -168,7 +169,7 @@ func readKey(path string) ([]byte, error) {
 	if err != nil {
 		return nil, domain.Unavailablef("look at key file %q: %v", path, err)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // there it says nothing: lists of rights do
 		return nil, domain.Forbiddenf("key file %q can be used by others (mode %04o): run `chmod 600 %s`, and make a new key if somebody may "+
 			"have read it", path, mode, path)
 	}

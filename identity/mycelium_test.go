@@ -13,7 +13,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 )
 
-// TestMyceliumAddress has the keys of mycelium's README and docs/message.md
+// TestMyceliumAddress has the keys of the README of mycelium and its page on messages
 // with the addresses that its code gives them today.
 func TestMyceliumAddress(t *testing.T) {
 	for key, want := range map[string]string{

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -40,7 +39,7 @@ func (r *Registry) EnsureOperator(ctx context.Context, dataDir string) (Operator
 	}
 	_, _, err = r.CreateTenant(ctx, domain.Tenant{ID: domain.DefaultTenant, Admins: []domain.ActorID{domain.Operator}})
 	if errors.Is(err, domain.ErrConflict) {
-		err = r.include(ctx, domain.DefaultTenant, board.Batch{}) // a foreign program wrote it; now it is known
+		err = r.include(ctx, domain.DefaultTenant, noted{}) // a foreign program wrote it; now it is known
 	}
 	return op, err
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/layout"
 )
 
 // CacheFor is how long a registry may answer from memory when it is asked for
@@ -18,6 +17,7 @@ type Board interface {
 	Commit(ctx context.Context, batch board.Batch) error
 	Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error)
 	Keys(ctx context.Context, space board.Space, prefix, cursor string, limit int) (keys []string, next string, err error)
+	Len(ctx context.Context, space board.Space, lists ...string) ([]int, error)
 	List(ctx context.Context, space board.Space, list string, from, n int) ([]string, error)
 	Members(ctx context.Context, space board.Space, set, after string, limit int) ([]string, error)
 	Next(ctx context.Context, space board.Space, key string, n int) (int64, error)
@@ -38,6 +38,7 @@ type directory struct {
 	byAlias *cache[string, domain.TenantID]
 	scan    keyScan
 	node    string // its name, for the audit log
+	chains  chains
 }
 
 // NewRegistry returns a registry on b.
@@ -50,18 +51,25 @@ func NewRegistry(b Board) *Registry {
 	return r
 }
 
-// SetNode says which node this is, for the audit log, before it is at work.
-func (r *Registry) SetNode(name string) { r.node = name }
+// SetNode says which node this is, for the audit log, before it is at work. With key it
+// signs there; the zero key signs nothing.
+func (r *Registry) SetNode(name string, key Key) { r.node, r.chains.key = name, key }
 
 // As returns the registry for what one actor changes: that is written to the
 // audit log, in the same commit. Without, nothing is.
 func (r *Registry) As(actor domain.ActorID) *Registry { return &Registry{r.directory, actor} }
 
-// note adds to a batch the line of the audit log that says what it does.
-func (r *Registry) note(b *board.Batch, tenant domain.TenantID, verb domain.Verb, object, detail string) {
+// noted is a batch with the entries of the audit log that say what it does.
+type noted struct {
+	board.Batch
+	entries []domain.AuditEntry
+}
+
+// note adds to a batch the entry of the audit log that says what it does.
+func (r *Registry) note(b *noted, tenant domain.TenantID, verb domain.Verb, object, detail string) {
 	if r.by == 0 {
 		return
 	}
-	layout.AppendAuditEntry(b, domain.AuditEntry{AtMs: time.Now().UnixMilli(), Actor: r.by, Verb: string(verb), Object: object,
+	b.entries = append(b.entries, domain.AuditEntry{AtMs: time.Now().UnixMilli(), Actor: r.by, Verb: string(verb), Object: object,
 		Context: tenant, Outcome: domain.AuditDone, Detail: detail, Node: r.node})
 }

@@ -101,13 +101,13 @@ func (r *Registry) revoke(ctx context.Context, actor domain.ActorID, what string
 	if _, err := decodeActor(actor, recs[0]); err != nil {
 		return err
 	}
-	var b board.Batch
-	if err := change(&b, recs[1]); err != nil {
+	var b noted
+	if err := change(&b.Batch, recs[1]); err != nil {
 		return err
 	}
 	b.Expire(key, outlives)
 	r.note(&b, 0, domain.VerbRevoke, layout.Actor(actor), what)
-	if err := r.board.Commit(ctx, b); err != nil {
+	if err := r.commit(ctx, b); err != nil {
 		return err
 	}
 	r.actors.forget(actor)

@@ -15,7 +15,8 @@ import (
 // bytes that are signed as one kind of statement can be read as another, so
 // whoever has us sign something gets no more than what we meant to say:
 //
-//	message, parcel, login   "ramet signs <kind>/2 of <n> bytes, SHA-256 <64 hex>\n"
+//	message, parcel, login,
+//	audit-line, audit-anchor "ramet signs <kind>/2 of <n> bytes, SHA-256 <64 hex>\n"
 //	token                    a JWT's signing input: base64url, one dot, base64url; it begins with "eyJ"
 //	nonce                    15 characters of base64url, no dot
 //
@@ -41,12 +42,14 @@ var (
 	aMessage = tagged("message")
 	aParcel  = tagged("parcel")
 	aLogin   = tagged("login")
+	aLine    = tagged("audit-line")
+	anAnchor = tagged("audit-anchor")
 	aToken   = statement{"token", only("the signing input of a JWT", isToken), isToken}
 	aNonce   = statement{"nonce", only("a nonce of a NATS server", isNonce), isNonce}
 )
 
 // statements are all of them.
-var statements = []statement{aMessage, aParcel, aLogin, aToken, aNonce}
+var statements = []statement{aMessage, aParcel, aLogin, aLine, anAnchor, aToken, aNonce}
 
 // form is the form in which tagged statements are signed. In form 1 the bytes of
 // the hash stood as they are, and no length.

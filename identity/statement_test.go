@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // bodies are what others might have us sign, each kind's own among them.
@@ -103,8 +104,18 @@ func TestEverySignerSignsItsKindAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	chain, name := chains{key: k}, chainName{7, layout.AuditLog}
+	line := layout.AuditLine{AuditEntry: domain.AuditEntry{Verb: "grant", Seq: 1}}
+	if err := chain.sign(name, &line); err != nil {
+		t.Fatal(err)
+	}
+	anchor, err := (&directory{chains: chains{key: k}}).anchor(name, 1, "{}", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	said := map[string]struct{ body, sig []byte }{
 		"message": {body, unhex(t, m.Signature)}, "parcel": {[]byte("{}"), parcel}, "login": {login([]string{k.Pubkey()}, nonce), in},
+		"audit-line": {lineBody(name, line), unhex(t, line.Signature)}, "audit-anchor": {anchorBody(name, *anchor), unhex(t, anchor.Signature)},
 		"token": {[]byte(input), sig}, "nonce": {nonce, raw},
 	}
 	if len(said) != len(statements) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -85,13 +86,13 @@ func (r *Registry) checkMembers(ctx context.Context, t domain.Tenant) error {
 func (r *Registry) createTenant(ctx context.Context, t domain.Tenant) (_ domain.Tenant, existing bool, err error) {
 	t.CreatedAt = 0
 	t = t.Touched(time.Now())
-	b := board.Batch{Space: layout.SpaceOf(t.ID)}
+	b := noted{Batch: board.Batch{Space: layout.SpaceOf(t.ID)}}
 	b.Absent(t.Key()).Set(t.Key(), layout.EncodeTenant(t)...)
 	if limits := layout.EncodeLimits(t); len(limits) > 0 {
 		b.Set(layout.Limits, limits...)
 	}
 	r.note(&b, t.ID, domain.VerbCreate, t.Key(), rolesText(t))
-	switch err := r.board.Commit(ctx, b); {
+	switch err := r.commit(ctx, b); {
 	case errors.Is(err, domain.ErrConflict):
 		old, err := r.Tenant(ctx, t.ID)
 		if err != nil {
@@ -106,7 +107,7 @@ func (r *Registry) createTenant(ctx context.Context, t domain.Tenant) (_ domain.
 	}
 	r.tenants.forget(t.ID)
 	r.byAlias.forget(t.Alias)
-	var b0 board.Batch
+	var b0 noted
 	if !existing {
 		r.note(&b0, t.ID, domain.VerbCreate, t.Key(), rolesText(t)) // for the operator, who may have no role there
 	}
@@ -114,9 +115,9 @@ func (r *Registry) createTenant(ctx context.Context, t domain.Tenant) (_ domain.
 }
 
 // include puts a context into the list of all, with a batch for space 0.
-func (r *Registry) include(ctx context.Context, id domain.TenantID, b board.Batch) error {
+func (r *Registry) include(ctx context.Context, id domain.TenantID, b noted) error {
 	b.Include(layout.Contexts, strconv.FormatUint(uint64(id), 10))
-	return r.board.Commit(ctx, b)
+	return r.commit(ctx, b)
 }
 
 // rolesText says for people who is in a context; long lists are cut.
@@ -137,13 +138,19 @@ func choicesText(t domain.Tenant) (text string) {
 	if t.Archives != "" {
 		text += ", archives " + string(t.Archives)
 	}
+	for _, on := range domain.HookOns {
+		if t.On.Of(on) != nil {
+			text += ", hook for " + string(on)
+		}
+	}
 	return text
 }
 
 func sameTenant(a, b domain.Tenant) bool {
 	return slices.Equal(a.Admins, b.Admins) && slices.Equal(a.Readers, b.Readers) && slices.Equal(a.Executors, b.Executors) &&
 		a.Alias == b.Alias && a.ExecutorsMaySubmit == b.ExecutorsMaySubmit && a.Weight == b.Weight && a.MaxRunning == b.MaxRunning &&
-		maps.Equal(a.MaxRunningByType, b.MaxRunningByType) && a.Isolation == b.Isolation && a.Archives == b.Archives
+		maps.Equal(a.MaxRunningByType, b.MaxRunningByType) && a.Isolation == b.Isolation && a.Archives == b.Archives &&
+		reflect.DeepEqual(a.On, b.On)
 }
 
 // Tenant reads one context.

@@ -74,21 +74,23 @@ var boardFields = []string{board.FieldAttempt, board.FieldOwner, board.FieldQueu
 
 var jobFields = fields{
 	maker: domain.VerbCreate,
-	definition: []string{"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "retry", "env_vars", "prerequisites", "dependends",
-		"depends", "created_at", "priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "at", "params"},
+	definition: []string{"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "retry", "env_vars", "secrets",
+		"prerequisites", "dependends",
+		"depends", "created_at", "priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "at", "artifacts", "params"},
 	worker:   domain.VerbFinish,
 	progress: []string{"status", "result", "error", "exit_code", "updated_at", "alive_until"},
 	ours: []string{"reason", "attempt", "lease_owner", "lease_queue", "losses", "failures", "retried", "runner_id", "cancel", "waits", "unmet", "followers",
-		"log_bytes", "queued_ms", "started_ms", "finished_ms", "next_retry_ms", "parked", "flow_id", "step", "shard", "pack", "needs", "stepped", "flow_env",
+		"log_bytes", "queued_ms", "started_ms", "finished_ms", "next_retry_ms", "remembered", "signals", "signal_sent", "signal_bytes", "signal_turns",
+		"suspended", "parked", "flow_id", "step", "shard", "pack", "needs", "stepped", "flow_env",
 		"origin", "message", "routine", "taken_by", "ended_by"},
 }
 
 var flowFields = fields{
 	maker:      domain.VerbCreate,
 	definition: []string{"id", "caller_id", "context_id", "jobs", "env_vars", "result", "created_at", "updated_at", "status", "on_error"},
-	ours: []string{"reason", "error", "blueprint", "version", "hash", "trigger", "priority", "params", "paused", "cancel", "schedule", "started_ms",
+	ours: []string{"reason", "error", "blueprint", "version", "hash", "trigger", "priority", "params", "paused", "cancel", "schedule", "backfill", "started_ms",
 		"finished_ms",
-		"after_ms", "duration", "retention", "stepped", "retried", "progress", "stale_ends", "message"},
+		"after_ms", "duration", "retention", "stepped", "retried", "progress", "awaits", "stale_ends", "message"},
 }
 
 // Its definition is everything that is signed, and the signature: who has its

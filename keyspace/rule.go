@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // Request is who asks, where and when.
@@ -102,6 +103,11 @@ func always(names ...string) func(*Change) []string { return func(*Change) []str
 // Asks reports whether fields of the definition are among them: it asks for something,
 // and does not only say how far that has come. It is known after [Kind.FieldRight].
 func (c *Change) Asks() bool { return c.maker }
+
+// Begins reports whether that is a job or a flow.
+func (c *Change) Begins() bool {
+	return c.maker && (strings.HasPrefix(c.Key, layout.JobPrefix) || strings.HasPrefix(c.Key, layout.FlowPrefix))
+}
 
 // names are those of the fields.
 func (c *Change) names() []string {

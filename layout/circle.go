@@ -31,98 +31,67 @@ func ParseTask(key string) (id string, ok bool) {
 	return id, ok && id != ""
 }
 
-// Field names of a task's record. The first block is the seed's; those that
-// end in Too are other spellings of it, read and never written.
+// Field names of a task's record that others read, guard and set.
 const (
-	TaskScript       = "script"
-	TaskStatus       = "status"
-	taskRPCID        = "client_rpc_id"
-	TaskOutput       = "output"
-	TaskError        = "error"
-	taskErrorToo     = "error_msg"
-	TaskCreatedAt    = "created_at"
-	TaskUpdatedAt    = "updated_at"
-	taskReply        = "reply_to_queue"
-	taskReplyNameToo = "reply_queue_name"
-	taskReplyToToo   = "reply_to"
+	TaskScript    = "script"
+	TaskStatus    = "status"
+	TaskOutput    = "output"
+	TaskError     = "error"
+	TaskCreatedAt = "created_at"
+	TaskUpdatedAt = "updated_at"
+	TaskCircle    = "circle"
+	TaskAttempt   = board.FieldAttempt
+	TaskLosses    = "losses"
+	TaskQueue     = board.FieldQueue
+	TaskOwner     = board.FieldOwner
 
-	TaskCircle   = "circle"
-	taskCallerID = "caller_id"
-	TaskAttempt  = board.FieldAttempt
-	TaskLosses   = "losses"
-	TaskQueue    = board.FieldQueue
-	TaskOwner    = board.FieldOwner
+	taskErrorToo = "error_msg"
+)
+
+// taskRecord is a task as its record has it, in every spelling that the seed has: those
+// that end in Too are read and never written.
+type taskRecord struct {
+	domain.Task
+	errorToo, replyNameToo, replyToToo string
+}
+
+// taskTable has the seed's fields, and then those of ours. What the board keeps itself is
+// read only.
+var taskTable = newTable(
+	text(TaskScript, func(t *taskRecord) *string { return &t.Script }).secret().notInPages(),
+	text(TaskStatus, func(t *taskRecord) *domain.TaskStatus { return &t.Status }),
+	text("client_rpc_id", func(t *taskRecord) *string { return &t.ClientRPCID }).ours(),
+	text(TaskOutput, func(t *taskRecord) *string { return &t.Output }).ours().secret().notInPages(),
+	text(TaskError, func(t *taskRecord) *string { return &t.Error }).ours().secret().notInPages(),
+	text(taskErrorToo, func(t *taskRecord) *string { return &t.errorToo }).readOnly().secret().notInPages(),
+	taskTime(TaskCreatedAt, func(t *taskRecord) *domain.UnixTime { return &t.CreatedAt }).notInPages(),
+	taskTime(TaskUpdatedAt, func(t *taskRecord) *domain.UnixTime { return &t.UpdatedAt }).notInPages(),
+	text("reply_to_queue", func(t *taskRecord) *string { return &t.ReplyToQueue }).ours(),
+	text("reply_queue_name", func(t *taskRecord) *string { return &t.replyNameToo }).readOnly(),
+	text("reply_to", func(t *taskRecord) *string { return &t.replyToToo }).readOnly(),
+
+	text(TaskCircle, func(t *taskRecord) *string { return &t.Circle }).ours().notInPages(),
+	taskNumber("caller_id", 32, func(t *taskRecord) *domain.ActorID { return &t.CallerID }).ours(),
+	taskNumber(TaskAttempt, 63, func(t *taskRecord) *int64 { return &t.Attempt }).readOnly().notInPages(),
+	taskNumber(TaskLosses, 31, func(t *taskRecord) *int { return &t.Losses }).ours().notInPages(),
+	text(TaskOwner, func(t *taskRecord) *string { return &t.LeaseOwner }).readOnly(),
 )
 
 // TaskLine are the fields that say whose a task is, where it stands, and whom to tell
 // of its end.
-var TaskLine = []string{TaskStatus, TaskOwner, taskCallerID, taskRPCID, taskReply, taskReplyNameToo, taskReplyToToo}
+var TaskLine = taskTable.line()
 
-// EncodeTask writes the record of a task that has not begun: the fields of the
-// seed that there are, and those of ours. What the board keeps itself is left
-// out.
-func EncodeTask(t *domain.Task) []board.Field {
-	e := make(encoder, 0, 10)
-	e.str(TaskScript, t.Script)
-	e.str(TaskStatus, string(t.Status))
-	e.strOpt(taskRPCID, t.ClientRPCID)
-	e.strOpt(TaskOutput, t.Output)
-	e.strOpt(TaskError, t.Error)
-	e.num(TaskCreatedAt, int64(t.CreatedAt))
-	e.num(TaskUpdatedAt, int64(t.UpdatedAt))
-	e.strOpt(taskReply, t.ReplyToQueue)
+// EncodeTask writes the record of a task that has not begun.
+func EncodeTask(t *domain.Task) []board.Field { return taskTable.encode(&taskRecord{Task: *t}) }
 
-	e.strOpt(TaskCircle, t.Circle)
-	e.numOpt(taskCallerID, int64(t.CallerID))
-	e.numOpt(TaskLosses, int64(t.Losses))
-	return e
-}
-
-// DecodeTask reads a task's record, in every spelling that the seed has. It
-// never fails: foreign programs write these records, and a field of theirs
-// that cannot be read counts as not there.
+// DecodeTask reads a task's record. It never fails: foreign programs write these records,
+// and a field of theirs that cannot be read counts as not there.
 func DecodeTask(id string, r board.Record) *domain.Task {
-	t := &domain.Task{ID: id}
-	var replyTo, replyName, errorMsg string
-	for _, f := range r {
-		switch f.Name {
-		case TaskScript:
-			t.Script = f.Value
-		case TaskStatus:
-			t.Status = domain.TaskStatus(f.Value)
-		case taskRPCID:
-			t.ClientRPCID = f.Value
-		case TaskOutput:
-			t.Output = f.Value
-		case TaskError:
-			t.Error = f.Value
-		case taskErrorToo:
-			errorMsg = f.Value
-		case TaskCreatedAt:
-			t.CreatedAt = taskTime(f.Value)
-		case TaskUpdatedAt:
-			t.UpdatedAt = taskTime(f.Value)
-		case taskReply:
-			t.ReplyToQueue = f.Value
-		case taskReplyNameToo:
-			replyName = f.Value
-		case taskReplyToToo:
-			replyTo = f.Value
-		case TaskCircle:
-			t.Circle = f.Value
-		case taskCallerID:
-			t.CallerID = domain.ActorID(taskNumber(f.Value, 32))
-		case TaskAttempt:
-			t.Attempt = int64(taskNumber(f.Value, 63))
-		case TaskLosses:
-			t.Losses = int(taskNumber(f.Value, 31))
-		case TaskOwner:
-			t.LeaseOwner = f.Value
-		}
-	}
-	t.ReplyToQueue = cmp.Or(t.ReplyToQueue, replyName, replyTo)
-	t.Error = cmp.Or(t.Error, errorMsg)
-	return t
+	t := taskRecord{Task: domain.Task{ID: id}}
+	_ = taskTable.decode(decoder{}, &t, r) // no field of it fails
+	t.ReplyToQueue = cmp.Or(t.ReplyToQueue, t.replyNameToo, t.replyToToo)
+	t.Error = cmp.Or(t.Error, t.errorToo)
+	return &t.Task
 }
 
 // HasScript reports whether a task's record has been written: some clients push
@@ -132,17 +101,28 @@ func HasScript(r board.Record) bool {
 	return ok
 }
 
-func taskNumber(text string, bits int) uint64 {
-	n, err := strconv.ParseUint(text, 10, bits)
-	if err != nil {
-		return 0
-	}
-	return n
+// taskNumber is a number from 0 of at most bits bits; what is none reads as 0.
+func taskNumber[N ~int | ~int64 | ~uint32](name string, bits int, at func(*taskRecord) *N) field[taskRecord] {
+	return field[taskRecord]{name: name,
+		write: func(t *taskRecord) (string, bool) { n := *at(t); return strconv.FormatInt(int64(n), 10), n == 0 },
+		read: func(_ *decoder, t *taskRecord, f board.Field) {
+			n, err := strconv.ParseUint(f.Value, 10, bits)
+			if err != nil {
+				n = 0 // strconv has the largest there is for what is too large
+			}
+			*at(t) = N(n)
+		}}
 }
 
-// taskTime reads Unix seconds, also with a fraction, or RFC 3339; 0 for what
-// is neither.
-func taskTime(text string) domain.UnixTime {
+// taskTime is an instant: Unix seconds, read also with a fraction, or as RFC 3339; what is
+// neither reads as 0.
+func taskTime(name string, at func(*taskRecord) *domain.UnixTime) field[taskRecord] {
+	f := number32(name, at)
+	f.read = func(_ *decoder, t *taskRecord, f board.Field) { *at(t) = timeIn(f.Value) }
+	return f
+}
+
+func timeIn(text string) domain.UnixTime {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1<<32 {
 		return domain.UnixTime(n)
 	}

@@ -18,12 +18,6 @@ type encoder []board.Field
 
 func (e *encoder) str(name, v string) { *e = append(*e, board.Field{Name: name, Value: v}) }
 
-func (e *encoder) strOpt(name, v string) {
-	if v != "" {
-		e.str(name, v)
-	}
-}
-
 func (e *encoder) num(name string, v int64) { e.str(name, strconv.FormatInt(v, 10)) }
 
 func (e *encoder) numOpt(name string, v int64) {
@@ -94,6 +88,21 @@ func encodeList[T any](list []T) string {
 		return "[]"
 	}
 	return mustJSON(list)
+}
+
+// encodePlain writes a list without escaping what only HTML wants escaped: what
+// payloads may have was checked as they are.
+func encodePlain[T any](list []T) string {
+	if len(list) == 0 {
+		return "[]"
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(list); err != nil {
+		panic("BUG: a domain value cannot be written as JSON: " + err.Error())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // partsOf writes a list of what a message has.

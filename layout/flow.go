@@ -41,6 +41,7 @@ const (
 	FlowStateCaller  = "caller"
 	FlowStateFirst   = "first" // the first of a plain flow's jobs; their ids follow each other
 	FlowStateCount   = "count" // how many they are
+	FlowStateLists   = "lists" // how many records of elements there are; see FlowItems
 	FlowStateJobs    = "jobs"  // of a foreign program's flow instead: a JSON list of ids
 )
 
@@ -70,6 +71,30 @@ const (
 // FlowEnded is the list of the ends of jobs that the keeper has not seen;
 // newest left.
 func FlowEnded(id domain.FlowID) string { return FlowState(id) + ":ended" }
+
+// ListSize is how many elements of a list lie in one record, with the results of their jobs
+// in another.
+const ListSize = 64
+
+// FlowItems is a record of elements of lists that steps are done for: JSON by their place in
+// the list.
+func FlowItems(id domain.FlowID, record int) string {
+	return FlowState(id) + ":" + strconv.Itoa(record) + ":items"
+}
+
+// FlowResults is the record of what the jobs of those elements left, in the same way.
+func FlowResults(id domain.FlowID, record int) string {
+	return FlowState(id) + ":" + strconv.Itoa(record) + ":results"
+}
+
+// FlowChildren is the record of the flows that a step has made for those elements, in the
+// same way: what makes one of them writes its number there, in the commit that makes it.
+func FlowChildren(id domain.FlowID, record int) string {
+	return FlowState(id) + ":" + strconv.Itoa(record) + ":children"
+}
+
+// ListRecords is how many records a list of n elements has.
+func ListRecords(n int64) int { return int((n + ListSize - 1) / ListSize) }
 
 // FlowOrders is the list of what people ask of a flow; newest left.
 func FlowOrders(id domain.FlowID) string { return FlowState(id) + ":orders" }
@@ -105,6 +130,17 @@ func FlowName(blueprint, trigger string) string {
 	return "ramet:name:" + blueprint + ":" + trigger
 }
 
+// FlowLineOf is the list of the flows that stand in line for a concurrency key, each
+// "<flow> <max>"; newest left. The oldest, as many as max says, hold the key.
+func FlowLineOf(key string) string { return "ramet:line:" + key }
+
+// FlowRate is the record of a rate's key, with the instant from which the next flow may begin, Unix
+// milliseconds, in the field FlowRateNext. Where it is not there, that is now.
+func FlowRate(key string) string { return "ramet:rate:" + key }
+
+// FlowRateNext is its field.
+const FlowRateNext = "next_ms"
+
 // FlowAlive is the record that says which flow of a blueprint lives, where
 // only one may; with the field FlowNameID.
 func FlowAlive(blueprint string) string { return "ramet:alive:" + blueprint }
@@ -117,6 +153,7 @@ const (
 	AlarmFlow      AlarmKind = "flow"      // the keeper has to look at it
 	AlarmFlowWrite AlarmKind = "flowwrite" // it was to be written by now
 	AlarmFlowPrune AlarmKind = "flowprune" // it has ended, and stayed for as long as it was to
+	AlarmFlowLate  AlarmKind = "flowlate"  // it should have ended by now: a hook is called
 )
 
 // FlowScan is the alarm by which flows of foreign programs are looked for.
@@ -150,12 +187,16 @@ const (
 	FlowError      = "error"
 	FlowBlueprint  = "blueprint"
 	FlowTrigger    = "trigger"
-	FlowProgress   = "progress" // percent, with two decimals
+	FlowProgress   = "progress"  // percent, with two decimals
+	FlowAwaits     = "awaits"    // what it waits for beside its jobs
+	FlowCalledBy   = "called_by" // the durable script that made it
+	FlowParent     = "parent"    // the step that made it
 	FlowPaused     = "paused"
 	FlowCancel     = "cancel"
 	FlowStartedMs  = "started_ms"
 	FlowFinishedMs = "finished_ms"
 	FlowRetried    = "retried"
+	FlowRerunBy    = "rerun_by"
 	// FlowStale counts ends whose entries still stand on Finished although the
 	// flow was started again; -1 where it has ended and no entry stands there.
 	FlowStale = "stale_ends"
@@ -183,12 +224,17 @@ var flowTable = newTable(
 	text("hash", func(f *domain.Flow) *string { return &f.Hash }).ours(),
 	text(FlowTrigger, func(f *domain.Flow) *string { return &f.Trigger }).ours(),
 	text("on_error", func(f *domain.Flow) *domain.OnError { return &f.OnError }).ours(),
+	hookJob(domain.HookFailed), hookJob(domain.HookErrored), hookJob(domain.HookSucceeded), hookJob(domain.HookCancelled), hookJob(domain.HookLate),
 	number("priority", func(f *domain.Flow) *int { return &f.Priority }).ours(),
 	texts("params", func(f *domain.Flow) *map[string]string { return &f.Params }).secret().notInPages().ours(),
 	flag(FlowPaused, func(f *domain.Flow) *bool { return &f.Paused }).ours(),
 	text(FlowCancel, func(f *domain.Flow) *string { return &f.Cancel }).ours(),
 	text("schedule", func(f *domain.Flow) *string { return &f.Schedule }).ours(),
+	flag("backfill", func(f *domain.Flow) *bool { return &f.Backfill }).ours(),
+	pointer(FlowCalledBy, "a JSON object with job, name, n and depth", func(f *domain.Flow) **domain.CalledBy { return &f.CalledBy }).ours(),
+	pointer(FlowParent, "a JSON object with flow, step and depth", func(f *domain.Flow) **domain.FlowParent { return &f.Parent }).ours(),
 	text("message", func(f *domain.Flow) *string { return &f.Message }).ours(),
+	text("trace_id", func(f *domain.Flow) *string { return &f.TraceID }).ours(),
 	number(FlowStartedMs, func(f *domain.Flow) *int64 { return &f.StartedMs }).ours(),
 	number(FlowFinishedMs, func(f *domain.Flow) *int64 { return &f.FinishedMs }).ours(),
 	number("after_ms", func(f *domain.Flow) *int64 { return &f.AfterMs }).ours(),
@@ -196,8 +242,30 @@ var flowTable = newTable(
 	number32("retention", func(f *domain.Flow) *uint32 { return &f.Retention }).ours(),
 	flag("stepped", func(f *domain.Flow) *bool { return &f.Stepped }).ours(),
 	number(FlowRetried, func(f *domain.Flow) *int { return &f.Retried }).ours(),
+	number32("rerun_of", func(f *domain.Flow) *domain.FlowID { return &f.RerunOf }).ours(),
+	number32(FlowRerunBy, func(f *domain.Flow) *domain.FlowID { return &f.RerunBy }).ours(),
 	text(FlowProgress, func(f *domain.Flow) *string { return &f.Progress }).ours(),
+	text(FlowAwaits, func(f *domain.Flow) *domain.FlowAwaits { return &f.Awaits }).ours(),
 )
+
+// FlowHook is the field of a flow's record with the key of the job of its hook. Each is a
+// field of its own: who calls one need not know of the others.
+func FlowHook(on domain.HookOn) string { return "hook_" + string(on) }
+
+// hookJob is that field.
+func hookJob(on domain.HookOn) field[domain.Flow] {
+	return field[domain.Flow]{name: FlowHook(on),
+		write: func(f *domain.Flow) (string, bool) { return f.HookJobs[on], f.HookJobs[on] == "" },
+		read: func(_ *decoder, f *domain.Flow, b board.Field) {
+			if b.Value == "" {
+				return
+			}
+			if f.HookJobs == nil {
+				f.HookJobs = domain.FlowHooks{}
+			}
+			f.HookJobs[on] = b.Value
+		}}.ours()
+}
 
 // FlowLine are the fields of a flow but those that may be large.
 var FlowLine = flowTable.line()

@@ -31,8 +31,10 @@ var (
 		Priority: 5, NotBefore: 1700000001000, ForRunner: 21, PrerequisiteTimeout: 90, TraceID: "t-1",
 		Reason: domain.ReasonScriptFailed, Error: "exit code 3", ExitCode: &exit, Losses: 1, Failures: 3, RunnerID: 20,
 		Cancel: "9", Waits: 4, Followers: 6, QueuedMs: 1700000002000, StartedMs: 1700000003000,
-		FinishedMs: 1700000005000, NextRetryMs: 1700000006000, TakenBy: 15, EndedBy: 16, AliveUntil: 1700000004,
-		FlowID: 33, Step: "build", Shard: "1/4", Pack: "0-9", Origin: "job:3:4@org", At: "7@acme", Message: "message:3:5",
+		FinishedMs: 1700000005000, NextRetryMs: 1700000006000, Remembered: 8, Signals: 7,
+		Suspended: &domain.Suspension{Kind: "wait", Name: "click", N: 2, UntilMs: 1700000007000, Signals: []string{"click"}}, TakenBy: 15, EndedBy: 16,
+		AliveUntil: 1700000004,
+		FlowID:     33, Step: "build", Shard: "1/4", Pack: "0-9", Origin: "job:3:4@org", At: "7@acme", Message: "message:3:5",
 		Stepped: true, FlowEnv: true, Params: map[string]string{"day": "1"}, Needs: map[string]domain.Need{"fetch": {State: "succeeded", Job: 1999}},
 	}
 	goldActor  = domain.Actor{ID: 12, Pubkey: strings.Repeat("ab", 32), Address: []domain.Address{"mycelium:ff"}, CreatedAt: 1, UpdatedAt: 2}
@@ -45,7 +47,7 @@ var (
 		OnError:  domain.OnErrorContinue,
 		Priority: 3, Params: map[string]string{"p": "1"}, Paused: true, Cancel: "9", Schedule: "s", Message: "message:1:2", StartedMs: 1000,
 		FinishedMs: 2000, AfterMs: 900,
-		Duration: 60, Retention: 3600, Stepped: true, Progress: "50.00", Retried: 1}
+		Duration: 60, Retention: 3600, Stepped: true, Progress: "50.00", Awaits: domain.AwaitsDecision, Retried: 1}
 	goldRunner = domain.Runner{ID: 20, Pubkey: "cd", Address: "mycelium://x", Topic: "runner20", Local: true, CreatedAt: 1, UpdatedAt: 2,
 		Node: "n1", Serves: []domain.Service{{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}}}, SeenMs: 3000,
 		Locked: []domain.Locked{{Context: 7, Key: "disk", Why: "no such file"}}}
@@ -65,6 +67,14 @@ var (
 		Answer: "message:5:6", Receipt: "ff", Pushes: 2, SentMs: 3, AckedMs: 4, EndedMs: 5}
 )
 
+var goldSaga = domain.SagaInstance{Saga: "order", Correlation: "o-1", Tenant: "acme", Definition: 3, Hash: "ab", Life: "e-1", Version: 7, State: "paying",
+	Data: []byte(`{"total":12,"note":"<&>"}`), Status: domain.SagaEnded, Outcome: domain.OutcomeSucceeded,
+	Steps:    []domain.SagaStep{{Name: "pay", Effect: "charge", CommandID: "c-1", State: domain.StepCompleted, Payload: []byte(`{"a":"<"}`), Order: 1}},
+	Asked:    []domain.SagaAsked{{CommandID: "c-2"}},
+	Timers:   []domain.SagaTimer{{Event: "late", DueMs: 5}},
+	Deferred: []domain.Event{{ID: "e-9", Type: "Shipped"}},
+	Work:     8, Held: "d-1", Paused: true, CreatedMs: 9, UpdatedMs: 10, EndedMs: 11}
+
 // TestGolden holds every record byte for byte: other programs read them.
 func TestGolden(t *testing.T) {
 	records := []struct {
@@ -81,6 +91,10 @@ func TestGolden(t *testing.T) {
 		{"node", layout.Node("n1"), layout.EncodeNode(goldNode)},
 		{"object", layout.Object("person", goldObject.ID), layout.EncodeObject(goldObject)},
 		{"blueprint", layout.BlueprintKeys.At("nightly", goldBlueprint.Version), layout.EncodeVersion(goldBlueprint)},
+		{"saga", layout.SagaKeys{Tenant: "acme"}.Instance("order", "o-1"), layout.EncodeSaga(&goldSaga)},
+		{"saga-least", layout.SagaKeys{}.Instance("order", "o-1"), layout.EncodeSaga(&domain.SagaInstance{Saga: "order", Correlation: "o-1"})},
+		{"schedule-least", layout.Schedule("s"), layout.EncodeSchedule(&domain.Schedule{Name: "s"})},
+		{"version-newest", layout.BlueprintKeys.Newest("n"), layout.EncodeVersion(layout.StoredVersion{Version: 1, Hash: "ab"})},
 		{"task", layout.Task(goldTask.ID), layout.EncodeTask(&goldTask)},
 		{"task-least", layout.Task("1"), layout.EncodeTask(&domain.Task{ID: "1", Status: domain.TaskPending})},
 		{"job", goldJob.Key().String(), layout.EncodeJob(&goldJob)},

@@ -27,12 +27,14 @@ const (
 	JobUpdatedAt     = "updated_at"
 	JobStatus        = "status"
 
+	JobSecrets       = "secrets"
 	jobPriority      = "priority"
 	jobNotBefore     = "not_before"
 	jobForRunner     = "for_runner"
 	jobPrereqTimeout = "prerequisite_timeout"
 	jobTraceID       = "trace_id"
 	jobAffinity      = "affinity"
+	jobArtifacts     = "artifacts"
 	jobRetry         = "retry"
 	JobReason        = "reason"
 	JobErrorText     = "error"
@@ -51,23 +53,35 @@ const (
 	JobStartedMs     = "started_ms"
 	JobFinishedMs    = "finished_ms"
 	JobNextRetryMs   = "next_retry_ms"
-	JobParked        = "parked"   // scope of the ban that took it from its queue
-	JobRetried       = "retried"  // retries by hand whose earlier end still stands on Finished
-	JobTakenBy       = "taken_by" // the actor who popped it from its queue as a foreign runner
-	JobEndedBy       = "ended_by" // the actor who wrote its end at the Redis door
+	JobRemembered    = "remembered"
+	JobSignals       = "signals"
+	JobSignalSent    = "signal_sent"  // how many were ever sent
+	JobSignalBytes   = "signal_bytes" // of those that wait
+	JobSignalTurns   = "signal_turns" // how often the list of those was changed by who takes them
+	JobSuspended     = "suspended"
+	JobCalls         = "calls"     // how many jobs and flows its script has made
+	jobCalledBy      = "called_by" // the script that has made it
+	JobParked        = "parked"    // scope of the ban that took it from its queue
+	JobRetried       = "retried"   // retries by hand whose earlier end still stands on Finished
+	JobTakenBy       = "taken_by"  // the actor who popped it from its queue as a foreign runner
+	JobEndedBy       = "ended_by"  // the actor who wrote its end at the Redis door
 	JobAliveUntil    = "alive_until"
 	JobFlowID        = "flow_id"
 	JobStep          = "step"
 	JobShard         = "shard"
 	JobPack          = "pack"
+	JobItem          = "item"
+	JobList          = "list"
 	jobOrigin        = "origin"
 	JobAt            = "at"
 	JobMessage       = "message"
 	JobRoutine       = "routine"
 	jobStepped       = "stepped"
 	jobFlowEnv       = "flow_env"
+	jobEnvFill       = "env_fill"
 	jobParams        = "params"
 	jobNeeds         = "needs"
+	jobHook          = "hook"
 )
 
 var jobTable = newTable(
@@ -91,6 +105,7 @@ var jobTable = newTable(
 		}
 	}),
 
+	texts(JobSecrets, func(j *domain.Job) *map[string]string { return &j.Secrets }).notInPages().ours(),
 	number(jobPriority, func(j *domain.Job) *int { return &j.Priority }).ours(),
 	number(jobNotBefore, func(j *domain.Job) *int64 { return &j.NotBefore }).ours(),
 	number32(jobForRunner, func(j *domain.Job) *domain.RunnerID { return &j.ForRunner }).ours(),
@@ -113,20 +128,31 @@ var jobTable = newTable(
 	text(JobStep, func(j *domain.Job) *string { return &j.Step }).ours(),
 	text(JobShard, func(j *domain.Job) *string { return &j.Shard }).ours(),
 	text(JobPack, func(j *domain.Job) *string { return &j.Pack }).ours(),
+	text(JobItem, func(j *domain.Job) *string { return &j.Item }).secret().notInPages().ours(),
+	number(JobList, func(j *domain.Job) *int { return &j.List }).notInPages().ours(),
 	text(jobOrigin, func(j *domain.Job) *string { return &j.Origin }).ours(),
 	text(JobAt, func(j *domain.Job) *string { return &j.At }).ours(),
 	text(JobMessage, func(j *domain.Job) *string { return &j.Message }).ours(),
 	text(JobRoutine, func(j *domain.Job) *string { return &j.Routine }).ours(),
 	flag(jobStepped, func(j *domain.Job) *bool { return &j.Stepped }).ours(),
 	flag(jobFlowEnv, func(j *domain.Job) *bool { return &j.FlowEnv }).ours(),
+	flag(jobEnvFill, func(j *domain.Job) *bool { return &j.EnvFill }).notInPages().ours(),
 	text(JobParked, func(j *domain.Job) *string { return &j.Parked }).ours(),
+	number(JobRemembered, func(j *domain.Job) *int { return &j.Remembered }).ours(),
+	number(JobSignals, func(j *domain.Job) *int { return &j.Signals }).ours(),
+	pointer(JobSuspended, "a JSON object with kind and name", func(j *domain.Job) **domain.Suspension { return &j.Suspended }).ours(),
+	number(JobCalls, func(j *domain.Job) *int { return &j.Calls }).ours(),
+	pointer(jobCalledBy, "a JSON object with job, name, n and depth", func(j *domain.Job) **domain.CalledBy { return &j.CalledBy }).ours(),
 	number32(JobTakenBy, func(j *domain.Job) *domain.ActorID { return &j.TakenBy }).ours(),
 	number32(JobEndedBy, func(j *domain.Job) *domain.ActorID { return &j.EndedBy }).ours(),
 	number32(JobAliveUntil, func(j *domain.Job) *domain.UnixTime { return &j.AliveUntil }).ours(),
 	texts(jobAffinity, func(j *domain.Job) *domain.Labels { return &j.Affinity }).ours(),
-	pointer(jobRetry, "a JSON object with on and final_exit_codes", func(j *domain.Job) **domain.Retry { return &j.Retry }).ours(),
+	pointer(jobRetry, "a JSON object with delay, factor, max_delay, jitter, on, exit_codes and final_exit_codes",
+		func(j *domain.Job) **domain.Retry { return &j.Retry }).ours(),
+	list(jobArtifacts, "a JSON list of strings", func(j *domain.Job) *[]string { return &j.Artifacts }).notInPages().ours(),
 	texts(jobParams, func(j *domain.Job) *map[string]string { return &j.Params }).secret().notInPages().ours(),
 	object(jobNeeds, "a JSON object of steps", func(j *domain.Job) *map[string]domain.Need { return &j.Needs }).secret().notInPages().ours(),
+	pointer(jobHook, "a JSON object that says what has come of a flow", func(j *domain.Job) **domain.HookInput { return &j.Hook }).secret().notInPages().ours(),
 
 	// What the board keeps itself.
 	guarded(JobAttempt, func(j *domain.Job) *int64 { return &j.Attempt }).readOnly(),
@@ -135,6 +161,9 @@ var jobTable = newTable(
 	apart[domain.Job](JobUnmet),
 	apart[domain.Job](JobLogBytes).notInPages(),
 	apart[domain.Job](JobRetried).notInPages(),
+	apart[domain.Job](JobSignalSent).notInPages(),
+	apart[domain.Job](JobSignalBytes).notInPages(),
+	apart[domain.Job](JobSignalTurns).notInPages(),
 	unreadable[domain.Job](),
 )
 
@@ -158,6 +187,11 @@ func guarded[N ~int | ~int64](name string, at func(*domain.Job) *N) field[domain
 	f := number(name, at)
 	f.read = func(d *decoder, j *domain.Job, f board.Field) { *at(j) = N(d.ours(j, f)) }
 	return f
+}
+
+// SuspendedField says on a job's record what its script waits for.
+func SuspendedField(s *domain.Suspension) board.Field {
+	return board.Field{Name: JobSuspended, Value: mustJSON(s)}
 }
 
 // JobLine are the fields of a job but those that may be large: the script, its

@@ -57,6 +57,15 @@ const (
 // was made that the sagas of this board read, and how far it has come.
 const Streams = "ramet:streams"
 
+// Restoring is the record in space 0 of a board that is being filled from a backup or
+// from another board: until it is whole no node starts on it. RestoringFrom says from
+// what, and RestoringSinceMs since when.
+const (
+	Restoring        = "ramet:restoring"
+	RestoringFrom    = "from"
+	RestoringSinceMs = "since_ms"
+)
+
 // Taken is the set in space 0 of the queues from which foreign runners take
 // jobs on the store itself: see [TakenFrom].
 const Taken = "ramet:taken"
@@ -82,6 +91,8 @@ const (
 	NodePrefix    = "ramet:node:"
 	RoutinePrefix = "ramet:routine:"
 	logsPrefix    = "ramet:logs:"
+	stepsPrefix   = "ramet:steps:"
+	signalsPrefix = "ramet:signals:"
 )
 
 // SpaceOf is the space of a context: its number.
@@ -124,6 +135,13 @@ const (
 
 // Logs is the list of a job's log lines.
 func Logs(job domain.JobKey) string { return logsPrefix + job.String() }
+
+// Steps is the list of what a job's durable script remembers: its history, oldest left.
+func Steps(job domain.JobKey) string { return stepsPrefix + job.String() }
+
+// Signals is the list of the signals that were sent to a job and not waited for yet,
+// oldest left.
+func Signals(job domain.JobKey) string { return signalsPrefix + job.String() }
 
 // Followers is the list of the jobs that wait for a job.
 func Followers(job domain.JobKey) string { return "ramet:followers:" + job.String() }
@@ -187,6 +205,7 @@ const (
 	AlarmPrereq  AlarmKind = "prereq"  // look at the prerequisites again
 	AlarmCascade AlarmKind = "cascade" // tell the followers how the job ended
 	AlarmForeign AlarmKind = "foreign" // look after a job that a foreign runner took
+	AlarmCalled  AlarmKind = "called"  // look at what its script has called, whose ends set it, too
 )
 
 // Alarm is an alarm's name: "<kind>:<job key>".

@@ -23,10 +23,24 @@ const (
 // SettleLost adds to b that an item whose record is gone is alive no more, and that
 // it was lost. It returns what the auditor tells of it.
 func SettleLost(b *board.Batch, item string, now time.Time) domain.Finding {
-	line := strconv.FormatInt(now.UnixMilli(), 10) + " " + item
-	b.Absent(item).Settle(item).Append(Lost, LostMost, line).Expire(Lost, lostKept)
-	found, _ := DecodeLost(line)
+	b.Absent(item).Settle(item)
+	NoteLost(b, item, now)
+	found, _ := LostNow(item, now)
 	return found
+}
+
+// NoteLost adds to b that an item was lost.
+func NoteLost(b *board.Batch, item string, now time.Time) {
+	b.Append(Lost, LostMost, lostLine(item, now)).Expire(Lost, lostKept)
+}
+
+// LostNow is what is told of an item that was found to be lost at an instant.
+func LostNow(item string, now time.Time) (domain.Finding, bool) {
+	return DecodeLost(lostLine(item, now))
+}
+
+func lostLine(item string, now time.Time) string {
+	return strconv.FormatInt(now.UnixMilli(), 10) + " " + item
 }
 
 // DecodeLost reads a line of the list [Lost]; ok is false for one that is none of ours.

@@ -24,6 +24,7 @@ const (
 
 var nodeTable = newTable(
 	text(NodeVersion, func(n *domain.Node) *string { return &n.Version }),
+	number("format", func(n *domain.Node) *int { return &n.Format }),
 	text("host", func(n *domain.Node) *string { return &n.Host }),
 	number32("runner_id", func(n *domain.Node) *domain.RunnerID { return &n.RunnerID }),
 	text("durability", func(n *domain.Node) *string { return &n.Durability }),

@@ -125,94 +125,39 @@ const (
 	SagaPaused  = "paused"
 )
 
-// EncodeSaga writes all of an instance.
-func EncodeSaga(in *domain.SagaInstance) []board.Field {
-	e := make(encoder, 0, 22)
-	e.str(SagaData, string(in.Data))
-	e.str(SagaState, in.State)
-	e.num(SagaVersion, in.Version)
-	e.str(SagaStatus, string(in.Status))
-	e.str("saga", in.Saga)
-	e.str("correlation_id", in.Correlation)
-	e.num("definition", int64(in.Definition))
-	e.str("hash", in.Hash)
-	e.str("life", in.Life)
-	e.str("steps", encodePlain(in.Steps))
-	e.str("asked", encodePlain(in.Asked))
-	e.str("timers", encodePlain(in.Timers))
-	e.str("deferred", encodePlain(in.Deferred))
-	e.str("outcome", string(in.Outcome))
-	e.str(SagaHeld, in.Held)
-	e.flag(SagaPaused, in.Paused)
-	e.num("work", in.Work)
-	e.num("created_ms", in.CreatedMs)
-	e.num("updated_ms", in.UpdatedMs)
-	e.num("ended_ms", in.EndedMs)
-	return e
-}
+var sagaTable = newTable(
+	raw(SagaData, func(in *domain.SagaInstance) *json.RawMessage { return &in.Data }).secret(),
+	text(SagaState, func(in *domain.SagaInstance) *string { return &in.State }),
+	number(SagaVersion, func(in *domain.SagaInstance) *int64 { return &in.Version }),
+	text(SagaStatus, func(in *domain.SagaInstance) *domain.SagaStatus { return &in.Status }),
+	text("saga", func(in *domain.SagaInstance) *string { return &in.Saga }).fromKey(),
+	text("correlation_id", func(in *domain.SagaInstance) *string { return &in.Correlation }).fromKey(),
+	number("definition", func(in *domain.SagaInstance) *int { return &in.Definition }),
+	text("hash", func(in *domain.SagaInstance) *string { return &in.Hash }),
+	text("life", func(in *domain.SagaInstance) *string { return &in.Life }),
+	plain("steps", "a JSON list of steps", func(in *domain.SagaInstance) *[]domain.SagaStep { return &in.Steps }).secret(),
+	plain("asked", "a JSON list of effects", func(in *domain.SagaInstance) *[]domain.SagaAsked { return &in.Asked }),
+	plain("timers", "a JSON list of timers", func(in *domain.SagaInstance) *[]domain.SagaTimer { return &in.Timers }).secret(),
+	plain("deferred", "a JSON list of events", func(in *domain.SagaInstance) *[]domain.Event { return &in.Deferred }).secret(),
+	text("outcome", func(in *domain.SagaInstance) *domain.SagaOutcome { return &in.Outcome }),
+	text(SagaHeld, func(in *domain.SagaInstance) *string { return &in.Held }),
+	flag(SagaPaused, func(in *domain.SagaInstance) *bool { return &in.Paused }),
+	number("work", func(in *domain.SagaInstance) *int64 { return &in.Work }),
+	number("created_ms", func(in *domain.SagaInstance) *int64 { return &in.CreatedMs }),
+	number("updated_ms", func(in *domain.SagaInstance) *int64 { return &in.UpdatedMs }),
+	number("ended_ms", func(in *domain.SagaInstance) *int64 { return &in.EndedMs }),
+)
 
-// encodePlain writes a list without escaping what only HTML wants escaped: what
-// payloads may have was checked as they are.
-func encodePlain[T any](list []T) string {
-	if len(list) == 0 {
-		return "[]"
-	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(list); err != nil {
-		panic("BUG: a domain value cannot be written as JSON: " + err.Error())
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
+// EncodeSaga writes all of an instance.
+func EncodeSaga(in *domain.SagaInstance) []board.Field { return sagaTable.encode(in) }
 
 // DecodeSaga reads an instance's record.
 //
 // Errors: [domain.ErrInvalid] naming the field.
 func DecodeSaga(tenant, saga, correlation string, r board.Record) (*domain.SagaInstance, error) {
 	in := &domain.SagaInstance{Tenant: tenant, Saga: saga, Correlation: correlation}
-	d := decoder{key: keyText(SagaKeys{tenant}.Instance(saga, correlation))}
-	for _, f := range r {
-		switch f.Name {
-		case SagaData:
-			in.Data = json.RawMessage(f.Value)
-		case SagaState:
-			in.State = f.Value
-		case SagaVersion:
-			in.Version = d.int(f)
-		case SagaStatus:
-			in.Status = domain.SagaStatus(f.Value)
-		case "definition":
-			in.Definition = int(d.int(f))
-		case "hash":
-			in.Hash = f.Value
-		case "life":
-			in.Life = f.Value
-		case "asked":
-			d.json(f, &in.Asked, "a JSON list of effects")
-		case "steps":
-			d.json(f, &in.Steps, "a JSON list of steps")
-		case "timers":
-			d.json(f, &in.Timers, "a JSON list of timers")
-		case "deferred":
-			d.json(f, &in.Deferred, "a JSON list of events")
-		case "outcome":
-			in.Outcome = domain.SagaOutcome(f.Value)
-		case SagaHeld:
-			in.Held = f.Value
-		case SagaPaused:
-			in.Paused = d.flag(f)
-		case "work":
-			in.Work = d.int(f)
-		case "created_ms":
-			in.CreatedMs = d.int(f)
-		case "updated_ms":
-			in.UpdatedMs = d.int(f)
-		case "ended_ms":
-			in.EndedMs = d.int(f)
-		}
-	}
-	return in, d.err
+	err := sagaTable.decode(decoder{key: keyText(SagaKeys{tenant}.Instance(saga, correlation))}, in, r)
+	return in, err
 }
 
 // Fields of an outbox's record.

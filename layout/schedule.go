@@ -19,98 +19,76 @@ const ScheduleRevision = "revision"
 // Schedule is the key of a schedule's record.
 func Schedule(name string) string { return SchedulePrefix + name }
 
-// scheduleAlarm begins the name of the one alarm of a schedule.
-const scheduleAlarm = "schedule:"
+// scheduleAlarm begins the name of the one alarm by which a schedule comes, backfillAlarm of
+// that by which its backfill goes on.
+const (
+	scheduleAlarm = "schedule:"
+	backfillAlarm = "backfill:"
+)
 
 // ScheduleAlarm is the name of a schedule's alarm: "schedule:<name>".
 func ScheduleAlarm(name string) string { return scheduleAlarm + name }
 
+// BackfillAlarm is the name of the alarm of a schedule's backfill: "backfill:<name>".
+func BackfillAlarm(name string) string { return backfillAlarm + name }
+
 // ParseScheduleAlarm reads such a name; ok is false for other alarms.
-func ParseScheduleAlarm(alarm string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(alarm, scheduleAlarm)
+func ParseScheduleAlarm(alarm string) (name string, ok bool) { return scheduleOf(alarm, scheduleAlarm) }
+
+// ParseBackfillAlarm reads the name of the alarm of a backfill in the same way.
+func ParseBackfillAlarm(alarm string) (name string, ok bool) { return scheduleOf(alarm, backfillAlarm) }
+
+func scheduleOf(alarm, prefix string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(alarm, prefix)
 	return name, ok && domain.ValidateName("schedule", name) == nil
 }
 
+var scheduleStateTable = newTable(
+	number(ScheduleRevision, func(s *domain.ScheduleState) *int64 { return &s.Revision }),
+	number("next_ms", func(s *domain.ScheduleState) *int64 { return &s.NextMs }),
+	number("looked_ms", func(s *domain.ScheduleState) *int64 { return &s.LookedMs }),
+	number("fired", func(s *domain.ScheduleState) *int64 { return &s.Fired }),
+	number("skipped", func(s *domain.ScheduleState) *int64 { return &s.Skipped }),
+	number("missed", func(s *domain.ScheduleState) *int64 { return &s.Missed }),
+	number("refused", func(s *domain.ScheduleState) *int64 { return &s.Refused }),
+	number("last_ms", func(s *domain.ScheduleState) *int64 { return &s.LastMs }),
+	number32("last_flow", func(s *domain.ScheduleState) *domain.FlowID { return &s.LastFlow }),
+	text("last_error", func(s *domain.ScheduleState) *string { return &s.LastError }).secret(),
+	counts("counts", func(s *domain.ScheduleState) *map[string]int64 { return &s.Counts }),
+	pointer("backfill", "a JSON object with from, to, max and status", func(s *domain.ScheduleState) **domain.Backfill { return &s.Backfill }).secret(),
+)
+
+const scheduleDefinition = "definition" // JSON
+
+var scheduleTable = newTable(append([]field[domain.Schedule]{
+	text("name", func(s *domain.Schedule) *string { return &s.Name }),
+	number32("caller_id", func(s *domain.Schedule) *domain.ActorID { return &s.CallerID }),
+	number32("created_at", func(s *domain.Schedule) *domain.UnixTime { return &s.CreatedAt }),
+	number32("updated_at", func(s *domain.Schedule) *domain.UnixTime { return &s.UpdatedAt }),
+	// It is read before the others, as it sets the whole.
+	field[domain.Schedule]{name: scheduleDefinition,
+		write: func(s *domain.Schedule) (string, bool) { return mustJSON(s.Defined()), false }}.secret(),
+}, within(scheduleStateTable, func(s *domain.Schedule) *domain.ScheduleState { return &s.State })...)...)
+
 // EncodeSchedule writes a schedule's record.
-func EncodeSchedule(s *domain.Schedule) []board.Field {
-	var e encoder
-	e.str("name", s.Name)
-	e.num("caller_id", int64(s.CallerID))
-	e.num("created_at", int64(s.CreatedAt))
-	e.num("updated_at", int64(s.UpdatedAt))
-	e.str("definition", mustJSON(s.Defined()))
-	return append(e, EncodeScheduleState(&s.State)...)
-}
+func EncodeSchedule(s *domain.Schedule) []board.Field { return scheduleTable.encode(s) }
 
 // EncodeScheduleState writes what has become of a schedule: all that changes
 // when it fires.
-func EncodeScheduleState(s *domain.ScheduleState) []board.Field {
-	var e encoder
-	e.num(ScheduleRevision, s.Revision)
-	e.num("next_ms", s.NextMs)
-	e.num("looked_ms", s.LookedMs)
-	e.num("fired", s.Fired)
-	e.num("skipped", s.Skipped)
-	e.num("missed", s.Missed)
-	e.num("refused", s.Refused)
-	e.num("last_ms", s.LastMs)
-	e.num("last_flow", int64(s.LastFlow))
-	e.str("last_error", s.LastError)
-	counts := "{}"
-	if len(s.Counts) > 0 {
-		counts = mustJSON(s.Counts)
-	}
-	e.str("counts", counts)
-	return e
-}
+func EncodeScheduleState(s *domain.ScheduleState) []board.Field { return scheduleStateTable.encode(s) }
 
 // DecodeSchedule reads a schedule's record.
 //
 // Errors: [domain.ErrInvalid] naming the field.
 func DecodeSchedule(key string, rec board.Record) (*domain.Schedule, error) {
 	s := &domain.Schedule{}
-	d := decoder{key: keyText(key)}
-	// First, because it sets the whole.
-	if text, ok := rec.Lookup("definition"); ok {
+	if text, ok := rec.Lookup(scheduleDefinition); ok {
 		if err := json.Unmarshal([]byte(text), s); err != nil {
 			return nil, domain.Invalidf("%s: the definition cannot be read: %v", key, err)
 		}
 	}
-	for _, f := range rec {
-		switch f.Name {
-		case "name":
-			s.Name = f.Value
-		case "caller_id":
-			s.CallerID = domain.ActorID(d.u32(f))
-		case "created_at":
-			s.CreatedAt = domain.UnixTime(d.u32(f))
-		case "updated_at":
-			s.UpdatedAt = domain.UnixTime(d.u32(f))
-		case ScheduleRevision:
-			s.State.Revision = d.int(f)
-		case "next_ms":
-			s.State.NextMs = d.int(f)
-		case "looked_ms":
-			s.State.LookedMs = d.int(f)
-		case "fired":
-			s.State.Fired = d.int(f)
-		case "skipped":
-			s.State.Skipped = d.int(f)
-		case "missed":
-			s.State.Missed = d.int(f)
-		case "refused":
-			s.State.Refused = d.int(f)
-		case "last_ms":
-			s.State.LastMs = d.int(f)
-		case "last_flow":
-			s.State.LastFlow = domain.FlowID(d.u32(f))
-		case "last_error":
-			s.State.LastError = f.Value
-		case "counts":
-			d.json(f, &s.State.Counts, "a JSON object of numbers")
-		}
-	}
-	return s, d.err
+	err := scheduleTable.decode(decoder{key: keyText(key)}, s, rec)
+	return s, err
 }
 
 // ScheduleGuard guards that a schedule's record is as it was read.

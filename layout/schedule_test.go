@@ -23,7 +23,9 @@ func goldSchedule() *domain.Schedule {
 			"day": {Time: &domain.TimeStamp{Pattern: "yyyyMMdd", Zone: "UTC", Offset: -3600}}},
 		Paused: true, CallerID: 12, CreatedAt: 1, UpdatedAt: 2,
 		State: domain.ScheduleState{Revision: 11, NextMs: 12, LookedMs: 13, Fired: 14, Skipped: 15, Missed: 16, Refused: 17, LastMs: 18, LastFlow: 19,
-			LastError: "no", Counts: map[string]int64{"n": 20}},
+			LastError: "no", Counts: map[string]int64{"n": 20},
+			Backfill: &domain.Backfill{From: 1_400_000_000_000, To: 1_400_000_060_000, Max: 2, Status: domain.BackfillRunning, Total: 9, Made: 3, Existing: 1,
+				Failed: 1, NextMs: 1_400_000_030_000, Alive: []domain.FlowID{21, 22}, Error: "no", CallerID: 12, BeganMs: 23, EndedMs: 24}},
 	}
 }
 

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"encoding/json"
 	"strconv"
 
 	"github.com/ramet-run/ramet/board"
@@ -49,6 +50,22 @@ func (f field[T]) readOnly() field[T] { f.write = nil; return f }
 
 // apart are fields of the record that are written and read by themselves.
 func apart[T any](name string) field[T] { return field[T]{name: name} }
+
+// within are the fields of a part of a T that has a table of its own.
+func within[T, U any](t *table[U], at func(*T) *U) []field[T] {
+	all := make([]field[T], len(t.fields))
+	for i, f := range t.fields {
+		g := field[T]{name: f.name, opt: f.opt, payload: f.payload, unlisted: f.unlisted}
+		if f.write != nil {
+			g.write = func(v *T) (string, bool) { return f.write(at(v)) }
+		}
+		if f.read != nil {
+			g.read = func(d *decoder, v *T, b board.Field) { f.read(d, at(v), b) }
+		}
+		all[i] = g
+	}
+	return all
+}
 
 // table is all fields of a record, in the order in which they are written.
 type table[T any] struct {
@@ -175,6 +192,33 @@ func list[T, E any, L ~[]E](name, want string, at func(*T) *L) field[T] {
 	return field[T]{name: name,
 		write: func(v *T) (string, bool) { all := *at(v); return encodeList([]E(all)), len(all) == 0 },
 		read:  func(d *decoder, v *T, f board.Field) { d.json(f, at(v), want) }}
+}
+
+// plain is a list whose texts are written as they are, for payloads that were checked so:
+// what only HTML wants escaped is not; want as for [list].
+func plain[T, E any](name, want string, at func(*T) *[]E) field[T] {
+	f := list(name, want, at)
+	f.write = func(v *T) (string, bool) { return encodePlain(*at(v)), len(*at(v)) == 0 }
+	return f
+}
+
+// raw is JSON as it is.
+func raw[T any](name string, at func(*T) *json.RawMessage) field[T] {
+	return field[T]{name: name,
+		write: func(v *T) (string, bool) { return string(*at(v)), len(*at(v)) == 0 },
+		read:  func(_ *decoder, v *T, f board.Field) { *at(v) = json.RawMessage(f.Value) }}
+}
+
+// counts is a map of numbers.
+func counts[T any](name string, at func(*T) *map[string]int64) field[T] {
+	f := object(name, "a JSON object of numbers", at)
+	f.write = func(v *T) (string, bool) {
+		if len(*at(v)) == 0 {
+			return "{}", true
+		}
+		return mustJSON(*at(v)), false
+	}
+	return f
 }
 
 // object is a map that is no [texts], as JSON, and left out where it is empty; want as for

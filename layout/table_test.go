@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ramet-run/ramet/queue"
 )
 
 // tabled are the records that are written by a table, as docs/redis-layout.md names
@@ -13,15 +15,21 @@ var tabled = map[string]struct {
 	key             string
 	fields, payload []string
 }{
-	"actor":   {"actor:", namesOf(actorTable), actorTable.payload()},
-	"context": {"context:", namesOf(tenantTable), tenantTable.payload()},
-	"runner":  {"runner:", namesOf(runnerTable), runnerTable.payload()},
-	"node":    {"ramet:node:", namesOf(nodeTable), nodeTable.payload()},
-	"object":  {"ramet:object:", namesOf(objectTable), objectTable.payload()},
-	"ban":     {"ramet:ban:", namesOf(banTable), banTable.payload()},
-	"flow":    {"flow:", namesOf(flowTable), flowTable.payload()},
-	"job":     {"job:", namesOf(jobTable), jobTable.payload()},
-	"message": {"message:", namesOf(messageTable), messageTable.payload()},
+	"actor":     {"actor:", namesOf(actorTable), actorTable.payload()},
+	"context":   {"context:", namesOf(tenantTable), tenantTable.payload()},
+	"runner":    {"runner:", namesOf(runnerTable), runnerTable.payload()},
+	"node":      {"ramet:node:", namesOf(nodeTable), nodeTable.payload()},
+	"object":    {"ramet:object:", namesOf(objectTable), objectTable.payload()},
+	"ban":       {"ramet:ban:", namesOf(banTable), banTable.payload()},
+	"flow":      {"flow:", namesOf(flowTable), flowTable.payload()},
+	"job":       {"job:", namesOf(jobTable), jobTable.payload()},
+	"task":      {queue.TaskPrefix, namesOf(taskTable), taskTable.payload()},
+	"saga":      {"saga:", namesOf(sagaTable), sagaTable.payload()},
+	"schedule":  {"ramet:schedule:", namesOf(scheduleTable), scheduleTable.payload()},
+	"listener":  {"ramet:listener:", namesOf(listenerTable), listenerTable.payload()},
+	"webhook":   {"ramet:webhook:", namesOf(webhookTable), webhookTable.payload()},
+	"blueprint": {"ramet:blueprint:", namesOf(versionTable), versionTable.payload()},
+	"message":   {"message:", namesOf(messageTable), messageTable.payload()},
 }
 
 func namesOf[T any](t *table[T]) []string { return t.names(func(*field[T]) bool { return true }) }
@@ -70,21 +78,28 @@ func TestListsOfFieldsAreThoseThatWere(t *testing.T) {
 		got  []string
 		want string
 	}{
-		"flow line": {FlowLine, "id caller_id context_id created_at updated_at status reason error blueprint version hash trigger on_error priority paused " +
-			"cancel schedule message started_ms finished_ms after_ms duration retention stepped retried progress"},
+		"flow line": {FlowLine, "id caller_id context_id created_at updated_at status reason error blueprint version hash trigger on_error " +
+			"hook_failed hook_errored hook_succeeded hook_cancelled hook_late priority paused parent " +
+			"cancel schedule backfill called_by message trace_id started_ms finished_ms after_ms duration retention stepped retried rerun_of rerun_by progress awaits"},
 		"flow payload": {flowTable.payload(), "env_vars result error params"},
 		"job line": {JobLine, "context_id script_type timeout retries prerequisites dependends depends created_at updated_at status priority not_before " +
 			"for_runner prerequisite_timeout trace_id reason error exit_code attempt losses failures runner_id lease_owner cancel waits unmet followers " +
 			"queued_ms started_ms finished_ms next_retry_ms flow_id step shard pack origin stepped flow_env parked routine affinity retry at message " +
-			"taken_by ended_by alive_until"},
-		"job payload": {jobTable.payload(), "script env_vars result error params needs"},
+			"taken_by ended_by alive_until remembered signals suspended calls called_by"},
+		"job payload": {jobTable.payload(), "script env_vars result error params needs item hook"},
 		"message line": {MessageLine, "context_id message_type message_format_type timeout timeout_ack timeout_result created_at updated_at status " +
 			"dst_context dst_actor dst_pubkey dst_node topic reply_to src_context pubkey expires_at error stage node origin answer pushes sent_ms acked_ms " +
 			"ended_ms ending"},
-		"message payload": {messageTable.payload(), "message job logs flow error receipt"},
-		"object payload":  {objectTable.payload(), "data"},
+		"task line":        {TaskLine, "status lease_owner caller_id client_rpc_id reply_to_queue reply_queue_name reply_to"},
+		"version head":     {VersionHead, "version hash summary updated_ms by"},
+		"task payload":     {taskTable.payload(), "script output error error_msg"},
+		"version payload":  {versionTable.payload(), "text summary"},
+		"schedule payload": {scheduleTable.payload(), "definition last_error backfill"},
+		"saga payload":     {sagaTable.payload(), "state steps timers deferred"},
+		"message payload":  {messageTable.payload(), "message job logs flow error receipt"},
+		"object payload":   {objectTable.payload(), "data"},
 		"optional of a context": {tenantOptional,
-			"executors_may_submit weight max_running max_running_by_type isolation archives"},
+			"executors_may_submit weight max_running max_running_by_type isolation archives on"},
 	} {
 		want := strings.Fields(c.want)
 		if slices.Sort(want); !slices.Equal(slices.Sorted(slices.Values(c.got)), want) {

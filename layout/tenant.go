@@ -29,6 +29,7 @@ var tenantTable = newTable(
 			d.fail(f, "walled or sealed")
 		}
 	}),
+	pointer("on", "a JSON object of hooks", func(t *domain.Tenant) **domain.Hooks { return &t.On }).ours(),
 	text("archives", func(t *domain.Tenant) *domain.Archives { return &t.Archives }).ours().then(func(_ *decoder, t *domain.Tenant, _ board.Field) {
 		if t.Archives.Validate() != nil {
 			t.Archives = "" // all: what is archived without need can be removed

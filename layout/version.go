@@ -33,20 +33,24 @@ func (k VersionKeys) At(name string, version int) string {
 // Versions is the set of the versions of a document.
 func (k VersionKeys) Versions(name string) string { return k.Newest(name) + ":versions" }
 
-// Fields of a version's record.
-const (
-	VersionNumber  = "version"
-	versionHash    = "hash"
-	versionText    = "text" // canonical JSON
-	versionSummary = "summary"
-	versionUpdated = "updated_ms"
-	versionBy      = "by"
+// VersionNumber is the field that writes of the newest version are guarded by.
+const VersionNumber = "version"
+
+const versionSummary = "summary"
+
+var versionTable = newTable(
+	number(VersionNumber, func(s *StoredVersion) *int { return &s.Version }),
+	text("hash", func(s *StoredVersion) *string { return &s.Hash }),
+	text("text", func(s *StoredVersion) *string { return &s.Text }).ours().secret().notInPages(),
+	text(versionSummary, func(s *StoredVersion) *string { return &s.Summary }).secret(),
+	number("updated_ms", func(s *StoredVersion) *int64 { return &s.UpdatedMs }),
+	number32("by", func(s *StoredVersion) *domain.ActorID { return &s.By }),
 )
 
 // VersionHead are the fields without the text: all that the record of the
 // newest version has. The text stands once, in the version's own record, so
 // that a commit with a large one fits into what etcd takes at once.
-var VersionHead = []string{VersionNumber, versionHash, versionSummary, versionUpdated, versionBy}
+var VersionHead = versionTable.line()
 
 // VersionMember is a version as member of that set: sets are ordered as texts.
 func VersionMember(version int) string { return fmt.Sprintf("%010d", version) }
@@ -66,45 +70,19 @@ func ParseVersionMember(s string) (int, error) {
 type StoredVersion struct {
 	Version   int
 	Hash      string
-	Text      string
+	Text      string // canonical JSON
 	Summary   string
 	UpdatedMs int64
 	By        domain.ActorID
 }
 
 // EncodeVersion writes a version's record; without a text, the newest one's.
-func EncodeVersion(s StoredVersion) []board.Field {
-	e := make(encoder, 0, 6)
-	e.num(VersionNumber, int64(s.Version))
-	e.str(versionHash, s.Hash)
-	e.strOpt(versionText, s.Text)
-	e.str(versionSummary, s.Summary)
-	e.num(versionUpdated, s.UpdatedMs)
-	e.num(versionBy, int64(s.By))
-	return e
-}
+func EncodeVersion(s StoredVersion) []board.Field { return versionTable.encode(&s) }
 
 // DecodeVersion reads a version's record, or as much of it as there is.
 //
 // Errors: [domain.ErrInvalid] naming the field.
-func DecodeVersion(key string, r board.Record) (StoredVersion, error) {
-	var s StoredVersion
-	d := decoder{key: keyText(key)}
-	for _, f := range r {
-		switch f.Name {
-		case VersionNumber:
-			s.Version = int(d.int(f))
-		case versionHash:
-			s.Hash = f.Value
-		case versionText:
-			s.Text = f.Value
-		case versionSummary:
-			s.Summary = f.Value
-		case versionUpdated:
-			s.UpdatedMs = d.int(f)
-		case versionBy:
-			s.By = domain.ActorID(d.u32(f))
-		}
-	}
-	return s, d.err
+func DecodeVersion(key string, r board.Record) (s StoredVersion, err error) {
+	err = versionTable.decode(decoder{key: keyText(key)}, &s, r)
+	return s, err
 }

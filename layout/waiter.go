@@ -22,8 +22,8 @@ type Waiter struct {
 	Key, Field, Queue string
 }
 
-// Waiters are those who wait for the end of a job: the message that it came with, and
-// the routine whose round it is. Names that nobody waits under are left out: an alarm
+// Waiters are those who wait for the end of a job: the message that it came with, the
+// routine whose round it is, and the script that has called it. Names that nobody waits under are left out: an alarm
 // would stay for ever, and a foreign program may have written anything.
 func Waiters(j *domain.Job) (all []Waiter) {
 	if j.Message != "" && j.At == "" { // with a place it was sent by that message, and is ended by it
@@ -37,7 +37,23 @@ func Waiters(j *domain.Job) (all []Waiter) {
 			all = append(all, Waiter{Alarm: alarm})
 		}
 	}
+	if alarm := CalledAlarm(j.CalledBy, j.CallerID); alarm != "" {
+		all = append(all, Waiter{Alarm: alarm})
+	}
 	return all
+}
+
+// CalledAlarm is the alarm of the job whose script has called what has ended now; "" where
+// there is none: a script calls in the name of its job's caller alone.
+func CalledAlarm(by *domain.CalledBy, caller domain.ActorID) string {
+	if by == nil {
+		return ""
+	}
+	key, err := domain.ParseJobKey(by.Job)
+	if err != nil || key.Caller != caller || key.String() != by.Job {
+		return ""
+	}
+	return Alarm(AlarmCalled, key)
 }
 
 func isRoutineAlarm(alarm string) bool {

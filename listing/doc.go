@@ -1,5 +1,6 @@
 // Package listing pages through the records of a space so that a page costs
-// what is on it, however many records there are. There are three ways:
+// what is on it, however many records there are. There are three ways, and [All] for what
+// there is little of:
 //
 //	[Records.Newest]  newest first, by the numbers that a counter gave out: from the
 //	                  counter downwards, one look for each number; then what has no

@@ -13,10 +13,13 @@ import (
 
 const (
 	// gap is how many numbers in a row may be without a record until the rest is
-	// looked for by its keys: what is older has been removed, mostly.
+	// looked for where an earlier epoch ended, and then by its keys: what is older has
+	// been removed, mostly.
 	gap = 1000
 	// maxSeries bounds the series that are merged: each page looks at a part of each.
 	maxSeries = 16
+	// maxParts bounds the parts that epochs have made of them.
+	maxParts = 4 * maxSeries
 )
 
 func timeOf(ms int64) time.Time { return time.UnixMilli(ms) }
@@ -31,7 +34,7 @@ type Numbers struct {
 }
 
 // series is how far the numbers of one counter have been looked at: all from top
-// down to at, without that.
+// down to at, without that. A counter has another one for each epoch: see [leap].
 type series struct {
 	name   string
 	top    int64
@@ -41,13 +44,17 @@ type series struct {
 
 func (s *series) done() bool { return s.at < 1 || s.missed >= gap }
 
+// gapAt is the highest of the numbers without a record that were looked at last.
+func (s *series) gapAt() int64 { return s.at + int64(s.missed) }
+
 // has reports whether a number was looked at.
 func (s *series) has(number int64) bool { return s.at < number && number <= s.top }
 
 // Newest is a page of all records, newest first as far as they have numbers of the
 // counters: those that a counter gave out last come first, and those of several
-// counters by the instant in the field born. Behind a long gap in the numbers, and
-// for numbers above the counter, the order is the board's own. Which counters they
+// counters by the instant in the field born. Behind a long gap in the numbers that no
+// new epoch of the board has made, and for numbers above the counter, the order is the
+// board's own. Which counters they
 // are is settled by the first page.
 func (r Records) Newest(ctx context.Context, numbers []Numbers, born, cursor string) (p Page, err error) {
 	var list []series
@@ -69,6 +76,7 @@ func (r Records) Newest(ctx context.Context, numbers []Numbers, born, cursor str
 			return p, err
 		}
 		p.Here = here
+		list = leap(list)
 		if slices.ContainsFunc(list, func(s series) bool { return !s.done() }) {
 			p.Next = seriesText(wayNumbers, list)
 			return p, nil
@@ -82,6 +90,22 @@ func (r Records) Newest(ctx context.Context, numbers []Numbers, born, cursor str
 	rest.Keys, rest.Records = append(p.Keys, rest.Keys...), append(p.Records, rest.Records...)
 	rest.Looked, rest.Here = rest.Looked+p.Looked, here
 	return rest, err
+}
+
+// leap adds to the series whose numbers have come to a gap that the counter may have made
+// itself, when an epoch began, those below that gap. Where the gap is another, and there is
+// nothing below it either, it is not gone on with.
+func leap(list []series) []series {
+	for i, s := range list {
+		same := func(o series) bool { return o.name == s.name }
+		below := s.gapAt() - board.EpochLeap
+		wentOn, leapt := slices.ContainsFunc(list[i+1:], same), slices.ContainsFunc(list[:i], same)
+		if s.missed < gap || below < 1 || wentOn || leapt && s.gapAt() == s.top || len(list) == maxParts {
+			continue
+		}
+		list = append(list, series{name: s.name, top: below, at: below})
+	}
+	return list
 }
 
 // begin asks the counters how far they have come.
@@ -158,14 +182,14 @@ func (w *window) take() {
 }
 
 // skip goes past numbers without a record. It reports whether the window has a
-// record; where it has none, more reports whether its series goes on below it.
+// record; where it has none, more reports whether there may be some below it.
 func (w *window) skip() (found, more bool) {
 	for w.next < w.n && w.records[w.next] == nil {
 		w.next++
 		w.s.at--
 		w.s.missed++
 	}
-	return w.next < w.n, !w.s.done()
+	return w.next < w.n, w.s.at >= 1
 }
 
 // newest is the window that has the newest record; nil where there is none, or one
@@ -230,7 +254,7 @@ func parseSeries(cursor string) (list []series, keys string, err error) {
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		f := strings.Split(part, ".")
-		if len(f) != 4 || len(list) == maxSeries {
+		if len(f) != 4 || len(list) == maxParts {
 			return nil, "", badCursor(cursor)
 		}
 		top, err1 := strconv.ParseInt(f[1], 10, 64)

@@ -112,7 +112,8 @@ func TestRuntimesAreInspectedAtOnce(t *testing.T) {
 		if err != nil { // to check again would have panicked
 			t.Fatal(err)
 		}
-		for i, want := range []domain.Service{{ScriptType: "python", Why: "no python"}, {ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 7}}, {ScriptType: "v", Why: "no v"}} {
+		for i, want := range []domain.Service{{ScriptType: "python", Why: "no python"}, {ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 7}},
+			{ScriptType: "v", Why: "no v"}} {
 			got := n.Runner(time.Now()).Serves[i]
 			if got.ScriptType != want.ScriptType || got.Why != want.Why || got.Served != want.Served || got.Slots != want.Slots {
 				t.Errorf("got %+v, want %+v", got, want)

@@ -1,11 +1,9 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -14,7 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/precondition"
@@ -23,121 +20,14 @@ import (
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
-	"github.com/ramet-run/ramet/egress"
-	"github.com/ramet-run/ramet/encryption"
 	"github.com/ramet-run/ramet/flow"
-	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listener"
 	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/telemetry"
 	"github.com/ramet-run/ramet/work"
 )
-
-// Config says who a node is and what it does.
-type Config struct {
-	// Name is the node's name on the board. Default: what its data folder
-	// remembers, at first the host's name.
-	Name string
-	// Board names the board, for people, without secrets. Default: it is not told.
-	Board string
-	// RunnerID is its runner's id. Default: remembered, at first the next free.
-	RunnerID domain.RunnerID
-	// Version is the program's, and Host the machine's name: by them rules take
-	// roles from nodes. Default: unknown; what the machine says.
-	Version, Host string
-	// Labels say what the node is, for jobs that ask for them.
-	Labels domain.Labels
-	// DataDir holds the contexts' files. Required; made if it is not there.
-	DataDir string
-	// Runtimes are what its runner serves; those whose check fails are shown
-	// but not served. None: the node has no runner.
-	Runtimes []script.Runtime
-	// Inspected is what was found of Runtimes. Default: New inspects them.
-	Inspected *Inspection
-	// Slots overrides how many scripts of a type run at once.
-	Slots map[domain.ScriptType]int
-	// SlotsPerContext overrides how many of them one context may hold. Default:
-	// all but one where there are several contexts.
-	SlotsPerContext map[domain.ScriptType]int
-	// PriorityAging is how much longer a job must have waited to go before one of the
-	// next higher priority. Default: a minute; less than 0: priorities do not age.
-	PriorityAging time.Duration
-	// Limits bound every script. Default: the runtimes'.
-	Limits script.Limits
-	// Lease is the length of a job's lease, and after what silence the commands
-	// of effects that the node has in hand go to others. Default:
-	// [domain.DefaultLease].
-	Lease time.Duration
-	// Grace is how long running jobs may go on at the end. Default:
-	// [domain.DefaultGrace].
-	Grace time.Duration
-	// MaxLosses, Timeout, LogBytes: see work.Config.
-	MaxLosses int
-	Timeout   time.Duration
-	LogBytes  int
-	// KeepFailedFiles is how long folders of failed attempts stay. Default: 24h.
-	KeepFailedFiles time.Duration
-	// Retention is how long ended jobs stay on the board. Default: 24h.
-	Retention time.Duration
-	// Permit is asked before schedules and routines make work, and before each
-	// job and each task of a circle that names its caller is run. Default: all may.
-	Permit Permit
-	// Isolation is how far a context wants its scripts held in at the least; see
-	// work.Config. Default: as far as the node does.
-	Isolation func(ctx context.Context, tenant domain.TenantID) (domain.Isolation, error)
-	// Egress connects to addresses that jobs name as prerequisites. Default: to
-	// public ones.
-	Egress *egress.Dialer
-	// Foreign says that foreign programs may write on the board, past this node.
-	Foreign bool
-	// Disk is what its data lies on; a nearly full one takes nothing in. Default: nobody
-	// watches it.
-	Disk *Disk
-	// Taken tells of queues that foreign runners pop from on the store itself; see
-	// [work.Engine.FollowTaken]. Default: there are none.
-	Taken func(ctx context.Context) (<-chan board.Event, error)
-	// Blueprints are those that flows can be made from by name. Default: none.
-	Blueprints flow.Blueprints
-	// Archive takes what has ended, before it may leave the board; it stays the
-	// caller's to close. Default: this node archives nothing.
-	Archive archive.Archive
-	// Archives is what of a context goes there. Default: all.
-	Archives func(ctx context.Context, tenant domain.TenantID) (domain.Archives, error)
-	// ArchiveRetention is how long records stay in it. Default: 90 days.
-	ArchiveRetention time.Duration
-	// ArchiveBacklog bounds what waits for it; see work.Config.
-	ArchiveBacklog int
-	// Encryption has the keys of encrypted contexts; board and archive are wrapped
-	// already. Default: there are none.
-	Encryption *encryption.Keys
-	// Circles are those it serves. Default: none.
-	Circles CirclesConfig
-	// Post says how messages are sent. Default: this node sends none.
-	Post PostConfig
-	// Sagas says how sagas and effects are served. Default: they are not.
-	Sagas SagasConfig
-	// Logger takes what a person running it should know. Default: none.
-	Logger *slog.Logger
-}
-
-func (c Config) withDefaults() Config {
-	c.Lease = cmp.Or(c.Lease, domain.DefaultLease)
-	c.Grace = cmp.Or(c.Grace, domain.DefaultGrace)
-	c.KeepFailedFiles = cmp.Or(c.KeepFailedFiles, 24*time.Hour)
-	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
-	c.ArchiveRetention = cmp.Or(c.ArchiveRetention, 90*24*time.Hour)
-	if c.Permit == nil {
-		c.Permit = func(context.Context, domain.TenantID, domain.ActorID, string) error { return nil }
-	}
-	if c.Host == "" {
-		c.Host, _ = os.Hostname() // "" matches few rules
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
 
 // Service is something that runs as long as the node does: a door.
 type Service func(ctx context.Context) error
@@ -157,20 +47,25 @@ type Node struct {
 	// Post sends and receives messages; nil where the node has none.
 	Post *post.Engine
 	// Sagas and Effects are nil where the node has no streams.
-	Sagas   *saga.Engine
-	Effects *effect.Worker
-	Metrics *telemetry.Metrics
+	Sagas *saga.Engine
+	// Listeners are those of contexts; nil where the node has no streams.
+	Listeners *listener.Store
+	Effects   *effect.Worker
+	Metrics   *telemetry.Metrics
 
-	cfg      Config
-	board    board.Board
-	self     self
-	owner    string
-	began    time.Time
-	worker   *circle.Worker // nil where it serves no circles
-	sagas    *saga.Worker   // nil where it serves none
-	draining atomic.Bool
-	several  atomic.Bool   // there are several contexts
-	repaired chan struct{} // told when a runtime works that did not, or does not any more; capacity 1
+	cfg       Config
+	board     board.Board
+	self      self
+	owner     string
+	began     time.Time
+	worker    *circle.Worker   // nil where it serves no circles
+	sagas     *saga.Worker     // nil where it serves none
+	listeners *listener.Worker // nil without streams
+	draining  atomic.Bool
+	several   atomic.Bool   // there are several contexts
+	repaired  chan struct{} // told when a runtime works that did not, or does not any more; capacity 1
+
+	standings standings
 
 	serving  sync.Mutex     // guards what follows
 	runners  []*work.Runner // one of all that was served at the start, and see serveRepaired
@@ -200,9 +95,16 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, board: b, self: who, Metrics: telemetry.NewMetrics(), began: time.Now(), owner: who.Name + "/" + rand.Text()[:8],
+	n := &Node{cfg: cfg, board: b, self: who, Metrics: cfg.Metrics, began: time.Now(), owner: who.Name + "/" + rand.Text()[:8],
 		repaired: make(chan struct{}, 1)}
 	n.Metrics.ShowLateness(n.lateness)
+	n.Metrics.Durable("board", string(b.Durability()))
+	if cfg.Archive != nil {
+		n.Metrics.Durable("archive", string(cfg.Archive.Durability()))
+	}
+	if cfg.Sagas.Log != nil {
+		n.Metrics.Durable("streams", string(cfg.Sagas.Log.Durability()))
+	}
 	if cfg.Disk != nil {
 		n.Metrics.ShowDisk(cfg.Disk.Free)
 	}
@@ -217,18 +119,23 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.Work = work.New(b, work.Config{
+		Tracer: cfg.Tracer,
 		Logger: cfg.Logger, MaxLosses: cfg.MaxLosses, Timeout: cfg.Timeout, LogBytes: cfg.LogBytes,
 		Traceless: cfg.Encryption.Encrypts, DataDir: cfg.DataDir, Served: n.known(), Bans: n.Bans, Remote: n.checkPlace(), Egress: cfg.Egress, Permit: cfg.Permit,
-		Isolation: cfg.Isolation, Limits: cfg.Limits, Foreign: cfg.Foreign, ArchiveBacklog: cfg.ArchiveBacklog,
+		Isolation: cfg.Isolation, Secrets: cfg.Secrets, Limits: cfg.Limits, Foreign: cfg.Foreign, ArchiveBacklog: cfg.ArchiveBacklog, WaitingJobs: cfg.WaitingJobs,
+		Artifacts: cfg.Artifacts, ArtifactBytes: cfg.ArtifactBytes,
+		EffectKind: n.effectKind,
+		Observer:   n.Metrics,
 	})
 	n.Bulks = bulk.New(b)
-	n.Routines = clockwork.NewUserRoutines(precondition.Over(b), permittedJobs{n.Work, n.mayMake}, n.Bans)
-	flows := flow.Config{Blueprints: cfg.Blueprints, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Logger: cfg.Logger}
+	n.Routines = clockwork.NewUserRoutines(precondition.Over(b), permittedJobs{n.Work, n.mayMake, n.room}, n.Bans)
+	flows := flow.Config{Blueprints: cfg.Blueprints, Hooks: cfg.Hooks, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Tracer: cfg.Tracer, Logger: cfg.Logger,
+		PublicURL: cfg.PublicURL}
 	if cfg.Archive != nil {
 		flows.Names, flows.Records = cfg.Archive, cfg.Archive
 	}
 	n.Flows = flow.New(b, n.Work, flows)
-	n.Schedules = clockwork.NewSchedules(precondition.Over(b), permittedFlows{n.Flows, n.mayMake}, cfg.Logger)
+	n.Schedules = clockwork.NewSchedules(precondition.Over(b), permittedFlows{n.Flows, n.mayMake, "schedule"}, cfg.Logger).Observed(n.Metrics)
 	n.openCircles()
 	n.openPost()
 	if err := n.openSagas(ctx); err != nil {
@@ -243,6 +150,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 	if len(served) > 0 {
 		n.runners = append(n.runners, n.newRunner(served...))
 	}
+	n.Metrics.ShowStanding(n.Standing)
 	return n, nil
 }
 
@@ -251,7 +159,7 @@ func (n *Node) newRunner(runtimes ...script.Runtime) *work.Runner {
 	return work.NewRunner(n.Work, work.RunnerConfig{
 		ID: n.self.RunnerID, Owner: n.owner, Runtimes: runtimes, Slots: n.cfg.Slots, PerContext: n.cfg.SlotsPerContext, Several: n.several.Load,
 		Aging: n.cfg.PriorityAging, Lease: n.cfg.Lease,
-		Grace: n.cfg.Grace, Limits: n.cfg.Limits, Observer: n.Metrics,
+		Grace: n.cfg.Grace, Limits: n.cfg.Limits,
 		Labels: n.cfg.Labels, HealthChanged: n.recordSoon,
 		May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleRunner) },
 	})
@@ -285,14 +193,8 @@ func (n *Node) offered() []domain.Service {
 // a type that only another node serves must be configured here too, so that a
 // misspelt one is refused and does not wait for ever.
 func (n *Node) known() func(domain.ScriptType) bool {
-	types := map[domain.ScriptType]bool{}
-	for _, t := range domain.ScriptTypes {
-		types[t] = true
-	}
-	for _, rt := range n.cfg.Runtimes {
-		types[rt.Type()] = true
-	}
-	return func(t domain.ScriptType) bool { return types[t] }
+	types := n.types()
+	return func(t domain.ScriptType) bool { return slices.Contains(types, t) }
 }
 
 // Name is the node's name: the audience of tokens.
@@ -359,6 +261,7 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 		drained.Go(func() error { return n.serveCircles(working) })
 		drained.Go(func() error { return n.serveSagas(working) })
 		drained.Go(func() error { return n.serveEffects(working) })
+		drained.Go(func() error { return n.serveListeners(working) })
 		n.serving.Lock()
 		runners, services := n.runners, slices.Clone(n.services)
 		n.serving.Unlock()
@@ -411,184 +314,4 @@ func (n *Node) onDuty(ctx context.Context, role domain.Role, do func(context.Con
 		<-working.Done()
 		stop()
 	}
-}
-
-// routines are what this node is ready to do for the whole board.
-func (n *Node) routines() []clockwork.Routine {
-	log := n.cfg.Logger
-	list := []clockwork.Routine{
-		clockwork.Alarms(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.handleSagaAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm,
-			n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm, n.Bulks.HandleAlarm), n.Metrics.AlarmHandled),
-		clockwork.Leases(n.board, log, n.recoverLease),
-		clockwork.Audits(n.board, n.Work, n.auditors(), log, func(t domain.TenantID, a domain.Audit) {
-			n.Metrics.Audited(t, len(a.Repaired), len(a.Stuck))
-		}),
-		clockwork.Prunes(n.board, n.Work, n.cfg.Retention),
-	}
-	if n.cfg.Foreign {
-		list = append(list, clockwork.Visits("foreign flows", foreignEvery, n.board, func(ctx context.Context, t domain.TenantID) error {
-			_, err := n.Flows.FindForeign(ctx, t)
-			return err
-		}))
-	}
-	if n.cfg.Taken != nil {
-		list = append(list, clockwork.Routine{Name: "foreign runners", Round: func(ctx context.Context) error {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			taken, err := n.cfg.Taken(ctx)
-			if err != nil {
-				return err
-			}
-			return n.Work.FollowTaken(ctx, taken)
-		}})
-	}
-	if n.cfg.Encryption != nil {
-		list = append(list, clockwork.Routine{
-			Name: "encryption", Every: sweepEvery, Wanted: n.cfg.Encryption.Unswept,
-			Round: func(ctx context.Context) error { return n.cfg.Encryption.Sweep(ctx, time.Now()) },
-		})
-	}
-	if n.cfg.Archive != nil {
-		list = append(list, clockwork.Archives(n.board, n.Work, clockwork.ArchiverConfig{
-			Archive: n.cfg.Archive, Flows: n.Flows, Keep: n.cfg.ArchiveRetention, Logger: log, Observer: n.Metrics,
-			Choice: n.cfg.Archives,
-		}))
-	}
-	return list
-}
-
-// foreignEvery is how often flows of foreign programs are looked for that have
-// queued none of their jobs; those that have are found at once.
-const foreignEvery = time.Minute
-
-// sweepEvery is how often contexts are looked for whose encryption has changed.
-const sweepEvery = 5 * time.Second
-
-// recordEvery is how often the node says that it is alive.
-const recordEvery = domain.NodeSilence / 3
-
-// maxLocked is how many contexts a runner's record names whose keys are not to be
-// had: it is written every few seconds.
-const maxLocked = 100
-
-// keepRecord keeps the runner's record, so that others see what is served,
-// and removes old folders: both are this node's own business.
-func (n *Node) keepRecord(ctx context.Context) {
-	tick := time.NewTicker(recordEvery)
-	defer tick.Stop()
-	cleared := time.Time{}
-	for {
-		now, locks := time.Now(), n.cfg.Encryption.Changed()
-		_ = n.cfg.Disk.Intake() // so that its log says when there is room again, though nobody asks
-		if err := n.writeRecord(ctx, now); err != nil && ctx.Err() == nil {
-			n.cfg.Logger.Warn("runner record not written", "err", err)
-		}
-		if now.Sub(cleared) > time.Hour {
-			cleared = now
-			if _, err := n.Work.ClearFolders(n.cfg.KeepFailedFiles, now); err != nil {
-				n.cfg.Logger.Warn("old job folders not removed", "err", err)
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-n.Duties.Changed():
-		case <-n.repaired:
-		case <-locks:
-		case <-ctx.Done():
-			n.sayGoodbye(context.WithoutCancel(ctx))
-			return
-		}
-	}
-}
-
-// sayGoodbye lets others have the name at once, and tells that the runner has stopped:
-// nobody need look for it.
-func (n *Node) sayGoodbye(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if err := n.self.sign(ctx, n.board, n.self.ID, 0); err != nil {
-		n.cfg.Logger.Debug("name not given back; it is free after a while", "err", err)
-		return
-	}
-	key := layout.Runner(n.self.RunnerID)
-	var b board.Batch
-	b.Equal(key, layout.RunnerNode, n.self.Name).Unset(key, layout.RunnerSeen)
-	if err := n.board.Commit(ctx, b); err != nil {
-		n.cfg.Logger.Debug("runner not marked as stopped; others see that after a while", "err", err)
-	}
-}
-
-// countContexts looks whether there are several, on which it hangs how many slots
-// one of them may hold.
-func (n *Node) countContexts(ctx context.Context) error {
-	some, err := n.board.Members(ctx, 0, layout.Contexts, "", 2)
-	if err == nil {
-		n.several.Store(len(some) > 1)
-	}
-	return err
-}
-
-// followContexts counts them until there are several: they are never fewer again.
-func (n *Node) followContexts(ctx context.Context) {
-	for ctx.Err() == nil && !n.several.Load() {
-		if err := n.untilSeveral(ctx); err != nil && ctx.Err() == nil {
-			n.cfg.Logger.Debug("contexts not counted", "err", err)
-			select {
-			case <-time.After(recordEvery):
-			case <-ctx.Done():
-			}
-		}
-	}
-}
-
-// untilSeveral returns when there are several, or with an error.
-func (n *Node) untilSeveral(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	events, err := n.board.Watch(ctx, 0, layout.Contexts)
-	if err != nil {
-		return err
-	}
-	for {
-		if err := n.countContexts(ctx); err != nil || n.several.Load() {
-			return err
-		}
-		if _, open := <-events; !open {
-			return domain.Unavailablef("the watch of contexts has ended")
-		}
-	}
-}
-
-func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
-	about := domain.Node{Version: n.cfg.Version, Host: n.cfg.Host, RunnerID: n.self.RunnerID, Durability: string(n.board.Durability()),
-		Labels: n.cfg.Labels, Circles: n.cfg.Circles.Served, Effects: n.ServedEffects(), Off: n.Duties.Off(), StartedMs: n.began.UnixMilli()}
-	fields := append(layout.EncodeNode(about), n.postFields()...)
-	if err := n.self.stay(ctx, n.board, now, fields...); err != nil {
-		return err
-	}
-	if err := n.self.ownsRunner(ctx, n.board, now); err != nil {
-		return err
-	}
-	key := layout.Runner(n.self.RunnerID)
-	recs, err := n.board.Get(ctx, 0, key)
-	if err != nil {
-		return err
-	}
-	// What a person wrote there (a bus key, an address) stays.
-	r, err := layout.DecodeRunner(key, recs[0])
-	if err != nil {
-		return err
-	}
-	was, is := r.Node, n.Runner(now)
-	r.ID, r.Node, r.Local, r.Serves, r.Labels = is.ID, is.Node, is.Local, is.Serves, is.Labels
-	r.Off, r.Locked, r.SeenMs = is.Off, is.Locked, is.SeenMs
-	r.Topic = cmp.Or(r.Topic, r.ID.DefaultTopic())
-	if n.Post != nil {
-		r.Pubkey = cmp.Or(r.Pubkey, n.Post.Node())
-		r.Address = cmp.Or(r.Address, string(domain.NodeAddress(n.Post.Node())))
-	}
-	var b board.Batch
-	b.Unset(key, layout.RunnerOff, layout.RunnerLabels, layout.RunnerLocked) // and what of them there is, anew
-	b.Equal(key, layout.RunnerNode, was).Set(key, layout.EncodeRunner(r.Touched(now))...)
-	return n.board.Commit(ctx, b)
 }

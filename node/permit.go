@@ -15,19 +15,35 @@ import (
 // Errors: [domain.ErrForbidden].
 type Permit func(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, object string) error
 
-// mayMake is the Permit of what schedules and routines make, which also waits for room
-// on the disk: they come again.
+// mayMake is the Permit of what schedules and routines make, which also waits for room:
+// they come again.
 func (n *Node) mayMake(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, object string) error {
-	if err := n.cfg.Disk.Intake(); err != nil {
+	if err := n.room(ctx, tenant); err != nil {
 		return err
 	}
 	return n.cfg.Permit(ctx, tenant, actor, object)
+}
+
+// room returns an error while a context may have nothing new: for the disk, or for what
+// of it has not ended. What waits for the archive holds up only what people submit.
+//
+// Errors: [domain.ErrExhausted], and those of the board.
+func (n *Node) room(ctx context.Context, tenant domain.TenantID) error {
+	if err := n.cfg.Disk.Intake(); err != nil {
+		return err
+	}
+	return n.Work.Waiting(ctx, tenant)
 }
 
 // permittedJobs submits only jobs of actors who may.
 type permittedJobs struct {
 	jobs *work.Engine
 	may  Permit
+	room func(ctx context.Context, tenant domain.TenantID) error
+}
+
+func (p permittedJobs) Room(ctx context.Context, tenant domain.TenantID) error {
+	return p.room(ctx, tenant)
 }
 
 func (p permittedJobs) Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error) {
@@ -43,13 +59,18 @@ func (p permittedJobs) Submit(ctx context.Context, tenant domain.TenantID, jobs 
 type permittedFlows struct {
 	flows *flow.Engine
 	may   Permit
+	what  string // asks
 }
 
 func (p permittedFlows) Submit(ctx context.Context, tenant domain.TenantID, reqs []flow.Request) ([]flow.Receipt, error) {
 	for _, r := range reqs {
-		if err := p.may(ctx, tenant, r.Caller, "schedule"); err != nil {
+		if err := p.may(ctx, tenant, r.Caller, p.what); err != nil {
 			return nil, err
 		}
 	}
 	return p.flows.Submit(ctx, tenant, reqs)
+}
+
+func (p permittedFlows) Named(ctx context.Context, tenant domain.TenantID, blueprint string, triggers []string) ([]domain.FlowID, error) {
+	return p.flows.Named(ctx, tenant, blueprint, triggers)
 }

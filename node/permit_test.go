@@ -30,11 +30,11 @@ func TestWorkIsMadeOnlyForActorsWhoMay(t *testing.T) {
 		actor  domain.ActorID
 		may    bool
 	}{{7, 10, true}, {7, 11, false}, {8, 10, false}} {
-		_, err := permittedJobs{jobs, may}.Submit(t.Context(), tc.tenant, job(tc.actor))
+		_, err := permittedJobs{jobs, may, nil}.Submit(t.Context(), tc.tenant, job(tc.actor))
 		if errors.Is(err, domain.ErrForbidden) == tc.may {
 			t.Errorf("job of %d in %d: got %v", tc.actor, tc.tenant, err)
 		}
-		_, err = permittedFlows{flows, may}.Submit(t.Context(), tc.tenant, []flow.Request{{Caller: tc.actor, Jobs: job(tc.actor)}})
+		_, err = permittedFlows{flows, may, "schedule"}.Submit(t.Context(), tc.tenant, []flow.Request{{Caller: tc.actor, Jobs: job(tc.actor)}})
 		if errors.Is(err, domain.ErrForbidden) == tc.may {
 			t.Errorf("flow of %d in %d: got %v", tc.actor, tc.tenant, err)
 		}

@@ -32,7 +32,7 @@ func (n *Node) openPost() {
 		return
 	}
 	n.Post = post.New(n.board, post.Config{Keys: c.Keys, Registry: c.Registry, Access: c.Access, Buses: c.Buses, Refused: c.Refused,
-		Work: n.Work, Flows: n.Flows, Lease: n.cfg.Lease, Retention: n.cfg.Retention, Observer: n.Metrics, Logger: n.cfg.Logger,
+		Work: n.Work, Flows: n.Flows, Lease: n.cfg.Lease, Retention: n.cfg.Retention, Observer: n.Metrics, Tracer: n.cfg.Tracer, Logger: n.cfg.Logger,
 		Room: n.cfg.Disk.Intake})
 }
 
@@ -64,12 +64,12 @@ func (n *Node) handlePostAlarm(ctx context.Context, a board.Alarm) (bool, error)
 
 // auditors look for what is stuck beside jobs.
 func (n *Node) auditors() clockwork.Auditors {
-	list := clockwork.Auditors{n.Flows, n.Circles}
+	list := clockwork.Auditors{n.Flows, n.Circles, n.Schedules}
 	if n.Post != nil {
 		list = append(list, n.Post)
 	}
 	if n.Sagas != nil {
-		list = append(list, n.Sagas)
+		list = append(list, n.Sagas, n.Listeners)
 	}
 	return list
 }

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/listener"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
 )
@@ -30,6 +32,10 @@ type SagasConfig struct {
 	Placement func() saga.Placement
 	// Gateway is where commands go.
 	Gateway saga.GatewayConfig
+	// StreamRetention is how long streams keep what everybody has read, and StreamBytes
+	// bounds each of them. Default: for ever, and no bound.
+	StreamRetention time.Duration
+	StreamBytes     int64
 	// Lease is the time of a fail-over. Default: 5s.
 	Lease time.Duration
 	// Effects opens those it does; the node closes them. Default: none.
@@ -43,8 +49,15 @@ type SagasConfig struct {
 func (n *Node) openSagas(ctx context.Context) error {
 	c := n.cfg.Sagas
 	if c.Log != nil {
+		n.Listeners = listener.New(precondition.Over(n.board), c.Log, c.Names, n.cfg.Logger)
+		n.listeners = listener.NewWorker(n.Listeners, permittedFlows{n.Flows, n.mayMake, "listener"}, listener.Config{AckWait: n.cfg.Lease, Logger: n.cfg.Logger,
+			May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleSaga) }})
 		n.Sagas = saga.New(n.board, c.Log, saga.Config{Names: c.Names, Banned: n.sagaBanned, Retention: n.cfg.Retention,
-			Logger: n.cfg.Logger, Observer: n.Metrics})
+			Logger: n.cfg.Logger, Observer: n.Metrics, Tracer: n.cfg.Tracer,
+			Listen: n.listeners.Again,
+			GiveUp: func(ctx context.Context, tenant domain.TenantID, d *domain.DeadLetter) error {
+				return effect.GiveUp(ctx, c.Log, n.board, tenant, d)
+			}})
 		if err := n.Sagas.Recognise(ctx, c.AcceptLoss); err != nil {
 			return err
 		}
@@ -59,7 +72,7 @@ func (n *Node) openSagas(ctx context.Context) error {
 	set, err := c.Effects(n)
 	if err == nil {
 		n.Effects = effect.NewWorker(c.Log, n.board, set, effect.Config{Tenant: c.Names.TenantByName, Bans: n.Bans, Grace: n.cfg.Grace, AckWait: n.cfg.Lease,
-			Logger: n.cfg.Logger, Observer: n.Metrics, Room: n.cfg.Disk.Effects,
+			Logger: n.cfg.Logger, Observer: n.Metrics, Tracer: n.cfg.Tracer, Room: n.cfg.Disk.Effects,
 			May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleEffect) }})
 	}
 	return err
@@ -81,6 +94,14 @@ func (n *Node) serveSagas(ctx context.Context) error {
 	return n.sagas.Run(ctx)
 }
 
+// serveListeners has this node start flows for events, where it serves sagas.
+func (n *Node) serveListeners(ctx context.Context) error {
+	if n.sagas == nil {
+		return nil
+	}
+	return n.listeners.Run(ctx)
+}
+
 // serveEffects is the same for effects. Without streams, or without the role,
 // only the steps of flows call them.
 func (n *Node) serveEffects(ctx context.Context) error {
@@ -97,6 +118,17 @@ func (n *Node) serveEffects(ctx context.Context) error {
 // takesEffects reports whether this node does what sagas ask for.
 func (n *Node) takesEffects() bool {
 	return n.Effects != nil && n.cfg.Sagas.Log != nil && n.cfg.Sagas.ServeEffects
+}
+
+// trimEvery is how often streams are looked at that may be too long.
+const trimEvery = 10 * time.Minute
+
+// trimStreams cuts what of the streams nobody needs any more.
+func (n *Node) trimStreams(ctx context.Context) error {
+	c := n.cfg.Sagas
+	return n.Sagas.Trim(ctx, saga.Keep{Others: n.Listeners.Floor,
+		For: c.StreamRetention, Bytes: uint64(max(c.StreamBytes, 0)), Durable: effect.Durable, Subjects: effect.Subjects,
+		Troubles: effect.TroublesDurable})
 }
 
 // handleSagaAlarm handles the timers of sagas.
@@ -121,6 +153,15 @@ func (n *Node) ServedEffects() []string {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(n.Effects.Kinds()))
+}
+
+// effectKind is the kind of an effect that this node knows, for itself or for the
+// steps of flows; "" for others.
+func (n *Node) effectKind(name string) domain.EffectKind {
+	if n.Effects == nil {
+		return ""
+	}
+	return n.Effects.Kinds()[name]
 }
 
 // Consumers are the durable consumers by which this node reads streams.

@@ -23,8 +23,8 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// selfFile is where a node keeps who it is, in its data folder.
-const selfFile = "node.json"
+// SelfFile is where a node keeps who it is, in its data folder.
+const SelfFile = "node.json"
 
 // maxSelf bounds that file, in bytes.
 const maxSelf = 4 << 10
@@ -51,7 +51,7 @@ type self struct {
 // Errors: [domain.ErrConflict] when another node has the given name, or the given
 // id; [domain.ErrInvalid] for a name that cannot be one, or a damaged file.
 func loadSelf(ctx context.Context, b board.Board, cfg Config) (self, error) {
-	path, name, id := filepath.Join(cfg.DataDir, selfFile), cfg.Name, cfg.RunnerID
+	path, name, id := filepath.Join(cfg.DataDir, SelfFile), cfg.Name, cfg.RunnerID
 	was, err := readSelf(path)
 	if err != nil {
 		return was, err
@@ -92,7 +92,7 @@ func loadSelf(ctx context.Context, b board.Board, cfg Config) (self, error) {
 //
 // Errors: [domain.ErrUnavailable]; [domain.ErrInvalid] for a damaged file.
 func KnowsBoard(ctx context.Context, b board.Board, dataDir, place string) error {
-	was, err := readSelf(filepath.Join(dataDir, selfFile))
+	was, err := readSelf(filepath.Join(dataDir, SelfFile))
 	if err != nil || was.BoardID == "" || was.Board != place {
 		return err
 	}
@@ -124,15 +124,25 @@ func readSelf(path string) (s self, err error) {
 	return s, nil
 }
 
+// CheckName refuses what is no name of a node.
+//
+// Errors: [domain.ErrInvalid].
+func CheckName(name string) error {
+	if !namePattern.MatchString(name) {
+		return domain.Invalidf("node name %q: want letters, digits, '.', '_' and '-', at most 64", domain.PlainText(name, 80))
+	}
+	return nil
+}
+
 // with fills in what was given or is missing.
 func (s self) with(ctx context.Context, b board.Board, name string, id domain.RunnerID) (self, error) {
 	s.ID = cmp.Or(s.ID, rand.Text())
 	s.Name = cmp.Or(name, s.Name, hostName())
 	s.RunnerID = cmp.Or(id, s.RunnerID)
-	if !namePattern.MatchString(s.Name) {
-		return s, domain.Invalidf("node name %q: want letters, digits, '.', '_' and '-', at most 64", s.Name)
+	err := CheckName(s.Name)
+	if err != nil {
+		return s, err
 	}
-	var err error
 	if s.RunnerID == 0 {
 		s.RunnerID, err = nextRunner(ctx, b)
 	}

@@ -132,7 +132,7 @@ type plan struct {
 func (s *Store) plan(ctx context.Context, in domain.Model, q domain.ObjectQuery) (plan, error) {
 	p := plan{where: map[string]string{}, any: q.Any, ids: s.all(in), exact: len(q.Where) == 0}
 	for field, raw := range q.Where {
-		value, err := domain.CanonicalJSON([]byte(raw))
+		value, err := canonical([]byte(raw))
 		if err != nil {
 			return p, err
 		}
@@ -169,7 +169,7 @@ func (p plan) matches(o domain.Object) (bool, error) {
 		return false, err
 	}
 	for field, want := range p.where {
-		got, err := domain.CanonicalJSON(fields[field])
+		got, err := canonical(fields[field])
 		if err != nil {
 			return false, err
 		}

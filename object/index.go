@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 	"errors"
+	"regexp"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -14,7 +15,7 @@ import (
 //
 // Errors: also [domain.ErrLimit] for more than [domain.MaxIndexes].
 func (s *Store) Index(ctx context.Context, in domain.Model, field string) error {
-	if err := domain.ValidateIndex(field); err != nil {
+	if err := validateIndex(field); err != nil {
 		return err
 	}
 	if err := s.may(ctx, in, domain.VerbWrite); err != nil {
@@ -99,4 +100,20 @@ func unlessLost(err error) error {
 		return nil
 	}
 	return err
+}
+
+// fieldPattern keeps names safe inside keys, where ':' ends them.
+var fieldPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+
+// validateIndex checks the name of a field that shall have an index.
+//
+// Errors: [domain.ErrInvalid].
+func validateIndex(field string) error {
+	if field == domain.ObjectIDField {
+		return domain.Invalidf("index %q: objects are found by their id without one", field)
+	}
+	if !fieldPattern.MatchString(field) {
+		return domain.Invalidf("index %q: want a letter or '_', then up to 63 letters, digits, '_', '-' or '.'", domain.PlainText(field, 64))
+	}
+	return nil
 }

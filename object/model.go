@@ -80,7 +80,7 @@ func indexKey(in domain.Model, field string, fields map[string]json.RawMessage) 
 	if fields == nil {
 		return "", nil
 	}
-	value, err := domain.CanonicalJSON(fields[field])
+	value, err := canonical(fields[field])
 	if err != nil {
 		return "", err
 	}

@@ -166,7 +166,7 @@ func (e *Engine) addCopies(b *board.Batch, m *domain.Message, list []copied, at 
 func asAsked(t *domain.Job) domain.Job {
 	return domain.Job{ID: t.ID, Script: t.Script, ScriptType: t.ScriptType, Timeout: t.Timeout, Retries: t.Retries, Retry: t.Retry, EnvVars: t.EnvVars,
 		Prerequisites: t.Prerequisites, PrerequisiteTimeout: t.PrerequisiteTimeout, Dependends: slices.Clone(t.Dependends), Priority: t.Priority,
-		NotBefore: t.NotBefore, ForRunner: t.ForRunner, TraceID: t.TraceID, Affinity: t.Affinity, Step: t.Step, Shard: t.Shard, Pack: t.Pack,
+		NotBefore: t.NotBefore, ForRunner: t.ForRunner, TraceID: t.TraceID, Affinity: t.Affinity, Step: t.Step, Shard: t.Shard, Pack: t.Pack, Item: t.Item,
 		Params: t.Params, Needs: t.Needs}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/tracing"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -37,6 +38,8 @@ type Config struct {
 	PushMin, PushMax time.Duration
 	// Observer counts. Default: nobody.
 	Observer Observer
+	// Tracer takes the jobs that come in messages and belong to a trace. Default: nobody.
+	Tracer *tracing.Tracer
 	// Refused is told of every message and parcel that is not taken, for the
 	// audit log. Default: nobody.
 	Refused func(Refusal)

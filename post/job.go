@@ -36,7 +36,7 @@ func (s *Supervisor) takeJob(ctx context.Context, c *board.Claimed, m *domain.Me
 func (s *Supervisor) takeAtOnce(ctx context.Context, c *board.Claimed, m *domain.Message) (rest, error) {
 	jobs, err := s.wanted(ctx, m)
 	if err == nil {
-		err = s.hasRunner(ctx, m)
+		err = s.takes(ctx, m)
 	}
 	if err != nil {
 		return rest{}, nil // takeBySteps says so
@@ -56,6 +56,7 @@ func (s *Supervisor) takeAtOnce(ctx context.Context, c *board.Claimed, m *domain
 	if err != nil || !added {
 		return rest{}, err
 	}
+	s.traced(m, jobs)
 	b.Set(c.Item, layout.MadeField(made), board.Field{Name: layout.MessageTaken, Value: "1"},
 		board.Field{Name: layout.MessageOpen, Value: strconv.Itoa(len(made))})
 	b.Release(c.Item)
@@ -73,7 +74,7 @@ func (s *Supervisor) takeBySteps(ctx context.Context, c *board.Claimed, m *domai
 	made, decided := layout.MadeOf(c.Record)
 	jobs, err := s.wanted(ctx, m)
 	if err == nil && !decided {
-		err = s.hasRunner(ctx, m)
+		err = s.takes(ctx, m)
 	}
 	if err != nil && !decided { // else some may have been made: what is wrong now is said of each
 		return s.takeNothing(ctx, c, m, err)
@@ -93,6 +94,7 @@ func (s *Supervisor) takeBySteps(ctx context.Context, c *board.Claimed, m *domai
 	if err != nil {
 		return err
 	}
+	s.traced(m, jobs)
 	refused := 0
 	for i, r := range receipts {
 		if errors.Is(r.Err, domain.ErrUnavailable) {
@@ -208,10 +210,17 @@ func (s *Supervisor) wanted(ctx context.Context, m *domain.Message) ([]*domain.J
 	return jobs, nil
 }
 
-// hasRunner looks whether the runner that is to have the jobs of a message is one of a
-// node here, or of the context.
+// takes looks whether the context may have more work, and whether the runner that is to
+// have the jobs of a message is one of a node here, or of the context.
 //
-// Errors: [domain.ErrInvalid] where it is none; the board's.
+// Errors: [domain.ErrExhausted]; [domain.ErrInvalid] where it is none; the board's.
+func (s *Supervisor) takes(ctx context.Context, m *domain.Message) error {
+	if err := s.cfg.Work.Waiting(ctx, m.ContextID); err != nil {
+		return err
+	}
+	return s.hasRunner(ctx, m)
+}
+
 func (s *Supervisor) hasRunner(ctx context.Context, m *domain.Message) error {
 	id, err := m.Runner()
 	if id == 0 || err != nil {
@@ -304,7 +313,14 @@ func (s *Supervisor) takeFlow(ctx context.Context, c *board.Claimed, m *domain.M
 	if err := intake.Read([]byte(m.Flow), &o, intake.Limits{Bytes: domain.MaxSignedMessage}); err != nil {
 		return s.takeNothing(ctx, c, m, domain.Invalidf("flow cannot be read: %v", err))
 	}
+	if o.Plan != nil && o.Plan.NamesSecrets() {
+		return s.takeNothing(ctx, c, m, domain.Forbiddenf("the flow that the message brings names secrets of the context that it came to; "+
+			"name a blueprint of that context instead, which says what its scripts find"))
+	}
 	if _, decided := layout.MadeOf(c.Record); !decided {
+		if err := s.cfg.Work.Waiting(ctx, m.ContextID); err != nil {
+			return s.takeNothing(ctx, c, m, err)
+		}
 		b := s.heldBatch(c)
 		b.Set(c.Item, layout.MadeField([]layout.Made{{}}), openField(1))
 		if err := s.board.Commit(ctx, b); err != nil {

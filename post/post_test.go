@@ -1,6 +1,8 @@
 package post_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/queue"
+	"github.com/ramet-run/ramet/work"
 )
 
 // TestMessagesWaitForRoom: of the two sites that have none, the one takes no job in, and
@@ -27,6 +30,35 @@ func TestMessagesWaitForRoom(t *testing.T) {
 		b.full.Store(false)
 		if done := a.wait(m); done.Status != domain.MessageProcessed {
 			t.Errorf("got %+v", done)
+		}
+	})
+}
+
+// TestAMessageToAContextThatIsFullIsRefused: its sender hears why, and may send it again.
+func TestAMessageToAContextThatIsFullIsRefused(t *testing.T) {
+	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, b *site) {
+		jobs := make([]*domain.Job, mostWaiting)
+		for i := range jobs {
+			jobs[i] = &domain.Job{CallerID: b.op, Script: "x", ScriptType: "nobodys"}
+		}
+		for len(jobs) > 0 {
+			n := min(len(jobs), work.MaxSubmit)
+			_, err := b.work.Submit(t.Context(), annex, jobs[:n])
+			b.must(err)
+			jobs = jobs[n:]
+		}
+		flow := jobTo(b, "")
+		flow.Job, flow.Flow = nil, `{"plan":{"name":"p","steps":[{"name":"s","script":"x","script_type":"lines"}]}}`
+		for what, m := range map[string]domain.Message{"a job": jobTo(b, "set sum 3"), "a flow": flow} {
+			done := a.wait(a.send(m))
+			inbox, err := a.post.Inbox(t.Context(), home, a.op, 0, 10)
+			a.must(err)
+			if text := fmt.Sprint(done, inbox); !strings.Contains(text, "waiting_jobs") {
+				t.Errorf("%s: got %+v, %+v", what, done, inbox)
+			}
+		}
+		if n := len(b.lines.ran()); n != 0 {
+			t.Errorf("%d jobs were run", n)
 		}
 	})
 }

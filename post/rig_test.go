@@ -200,6 +200,9 @@ func newSiteOn(t *testing.T, name string, b board.Board, buses ...bus.Bus) *site
 	return newSiteIn(t, name, t.TempDir(), b, buses...)
 }
 
+// mostWaiting is how many jobs of a site's context may wait.
+const mostWaiting = 2_000
+
 // newSiteIn is a site whose keys lie in dir, or will.
 func newSiteIn(t *testing.T, name, dir string, b board.Board, buses ...bus.Bus) *site {
 	t.Helper()
@@ -215,7 +218,7 @@ func newSiteIn(t *testing.T, name, dir string, b board.Board, buses ...bus.Bus) 
 	s.must(err)
 	_, err = s.registry.EnsureNode(t.Context(), s.keys.Node.Pubkey(), domain.NodeAddress(s.keys.Node.Pubkey()))
 	s.must(err)
-	s.work = work.New(b, work.Config{Remote: func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error {
+	s.work = work.New(b, work.Config{WaitingJobs: mostWaiting, Remote: func(ctx context.Context, tenant domain.TenantID, caller domain.ActorID, at string) error {
 		return s.post.CheckPlace(ctx, tenant, caller, at)
 	}})
 	s.flows = flow.New(b, s.work, flow.Config{})

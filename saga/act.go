@@ -172,6 +172,13 @@ func (e *Engine) Replay(ctx context.Context, tenant domain.TenantID, kind domain
 			return err
 		}
 		return e.forget(ctx, tenant, key, text)
+	case domain.DeadEvent:
+		if d.Listener != "" && e.cfg.Listen != nil {
+			if err := e.cfg.Listen(ctx, tenant, d); err != nil {
+				return err
+			}
+			return e.forget(ctx, tenant, key, text)
+		}
 	}
 	return e.redo(ctx, name, key, d)
 }
@@ -191,7 +198,8 @@ func (e *Engine) redo(ctx context.Context, name, key string, d *domain.DeadLette
 	return e.log.Publish(ctx, m)
 }
 
-// Drop forgets a dead letter; an instance that it holds goes on without it.
+// Drop forgets a dead letter; an instance that it holds goes on without it, and one that
+// waits for an effect's result gets the result Failed.
 //
 // Errors: [domain.ErrNotFound].
 func (e *Engine) Drop(ctx context.Context, tenant domain.TenantID, kind domain.DeadKind, id string) error {
@@ -206,6 +214,12 @@ func (e *Engine) Drop(ctx context.Context, tenant domain.TenantID, kind domain.D
 	}
 	if d.Holds {
 		return e.ask(ctx, tenant, d.Saga, d.Correlation, controlDrop, control{Dead: key})
+	}
+	if kind == domain.DeadEffect {
+		// First: who asked for it waits for ever where the letter is gone and nobody told.
+		if err := e.cfg.GiveUp(ctx, tenant, d); err != nil {
+			return err
+		}
 	}
 	return e.forget(ctx, tenant, key, text)
 }

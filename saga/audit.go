@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,13 +24,22 @@ const auditAge = time.Minute
 // timers again and reports the rest. It rests after each page, rest times as
 // long as that took.
 func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
-	return e.audit(ctx, tenant, rest, 0)
+	return e.audit(ctx, tenant, rest, 0, false)
 }
 
 // AuditWithin is Audit that looks at no more instances than there is time for, zero: at all,
 // and also finds the sagas that nobody serves.
 func (e *Engine) AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
-	found, err := e.audit(ctx, tenant, 0, within)
+	return e.auditWithin(ctx, tenant, within, false)
+}
+
+// LookWithin is AuditWithin that repairs nothing, so that those may ask who only read.
+func (e *Engine) LookWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
+	return e.auditWithin(ctx, tenant, within, true)
+}
+
+func (e *Engine) auditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration, looks bool) (domain.Audit, error) {
+	found, err := e.audit(ctx, tenant, 0, within, looks)
 	if err != nil {
 		return found, err
 	}
@@ -38,8 +48,8 @@ func (e *Engine) AuditWithin(ctx context.Context, tenant domain.TenantID, within
 	return found, err
 }
 
-func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration) (domain.Audit, error) {
-	a := auditor{e: e, tenant: tenant, now: time.Now(), within: within}
+func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration, looks bool) (domain.Audit, error) {
+	a := auditor{e: e, tenant: tenant, now: time.Now(), within: within, looks: looks, definitions: map[definitionRef]*domain.SagaDefinition{}}
 	for after := ""; ; {
 		sagas, next, err := e.store.List(ctx, tenant, after, 100)
 		if err != nil {
@@ -65,10 +75,22 @@ type auditor struct {
 	tenant domain.TenantID
 	now    time.Time
 	within time.Duration // of that; 0: for as long as it takes
+	looks  bool          // it repairs nothing
 	report domain.Audit
+	// definitions are those that were read; nil for one that is gone.
+	definitions map[definitionRef]*domain.SagaDefinition
+}
+
+// definitionRef names a version of a saga.
+type definitionRef struct {
+	saga    string
+	version int
 }
 
 func (a *auditor) saga(ctx context.Context, saga string, rest int) error {
+	if err := a.outbox(ctx, saga); err != nil {
+		return err
+	}
 	for cursor := ""; ; {
 		begun := time.Now()
 		if a.within > 0 && begun.Sub(a.now) > a.within {
@@ -98,6 +120,51 @@ func (a *auditor) saga(ctx context.Context, saga string, rest int) error {
 	}
 }
 
+// outbox reports work that instances have asked for, that was not sent yet, and whose
+// record is gone.
+func (a *auditor) outbox(ctx context.Context, saga string) error {
+	name, err := a.e.cfg.Names.TenantName(ctx, a.tenant)
+	if err != nil {
+		return err
+	}
+	at, err := a.e.positions(ctx, a.tenant, name, saga)
+	if err != nil {
+		return err
+	}
+	space := layout.SpaceOf(a.tenant)
+	for _, index := range at.indexes(layout.SagaKeys{Tenant: name}, saga) {
+		for after := ""; ; {
+			keys, err := a.e.board.Members(ctx, space, index, after, 200)
+			if err != nil || len(keys) == 0 {
+				if err != nil {
+					return err
+				}
+				break
+			}
+			recs, err := board.Listed(ctx, a.e.board, space, []string{layout.OutboxTries}, keys)
+			if err != nil {
+				return err
+			}
+			for i, rec := range recs {
+				if rec != nil {
+					continue
+				}
+				// It may have been sent between the two looks.
+				before := keys[i][:len(keys[i])-1]
+				if still, err := a.e.board.Members(ctx, space, index, before, 1000); err != nil {
+					return err
+				} else if slices.Contains(still, keys[i]) {
+					a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: keys[i],
+						Text: "saga " + saga + " has asked for this and it was not sent, and its record is gone: another program deleted it, or the store did; " +
+							"`ramet saga replay` says what its instance asked for"})
+				}
+			}
+			after = keys[len(keys)-1]
+		}
+	}
+	return nil
+}
+
 func (a *auditor) instance(ctx context.Context, in *domain.SagaInstance) error {
 	keys, space := layout.SagaKeys{Tenant: in.Tenant}, layout.SpaceOf(a.tenant)
 	key := keys.Instance(in.Saga, in.Correlation)
@@ -117,7 +184,7 @@ func (a *auditor) instance(ctx context.Context, in *domain.SagaInstance) error {
 		if err != nil {
 			return err
 		}
-		if !lost {
+		if !lost || a.looks {
 			continue
 		}
 		// Not where the instance has moved meanwhile.
@@ -134,7 +201,42 @@ func (a *auditor) instance(ctx context.Context, in *domain.SagaInstance) error {
 				Text: fmt.Sprintf("its timer %s at %s was lost and is set again", in.Timers[i].Event, time.UnixMilli(in.Timers[i].DueMs).UTC().Format(time.RFC3339))})
 		}
 	}
+	return a.stranded(ctx, key, in)
+}
+
+// stranded reports an instance that waits for no more than results of effects that have
+// ended, unless something for it is still on its way.
+func (a *auditor) stranded(ctx context.Context, key string, in *domain.SagaInstance) error {
+	def, err := a.definition(ctx, in)
+	if err != nil || def == nil {
+		return err
+	}
+	why := stranded(def, in)
+	if why == "" {
+		return nil
+	}
+	if unread, err := a.unread(ctx, in); err != nil || unread {
+		return err
+	}
+	a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: key, Text: why + "; " + mendStranded})
 	return nil
+}
+
+// definition is the one by which an instance goes; nil where it is gone.
+func (a *auditor) definition(ctx context.Context, in *domain.SagaInstance) (*domain.SagaDefinition, error) {
+	ref := definitionRef{in.Saga, in.Definition}
+	if def, known := a.definitions[ref]; known {
+		return def, nil
+	}
+	stored, err := a.e.store.Get(ctx, a.tenant, in.Saga, in.Definition)
+	if errors.Is(err, domain.ErrNotFound) {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.definitions[ref] = stored.Definition
+	return stored.Definition, nil
 }
 
 // lost reports whether a timer will never come. One whose event is deferred has

@@ -1,6 +1,8 @@
 package saga
 
 import (
+	"github.com/ramet-run/ramet/tracing"
+
 	"strconv"
 	"time"
 
@@ -31,6 +33,7 @@ type chunk struct {
 	work    []outgoing
 	dead    []*domain.DeadLetter
 	eased   bool
+	spans   []tracing.Span // told of once it is committed
 }
 
 // chunk is one that counts only while the partition is held, and its saga's

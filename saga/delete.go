@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
@@ -117,17 +118,15 @@ func (d *deletion) run(ctx context.Context, force bool) (versions int, err error
 	if err == nil && !force {
 		err = d.checkEnded(ctx) // again, now that nobody moves them
 	}
+	if err == nil && d.stored {
+		versions, err = d.e.store.Delete(ctx, d.tenant, d.saga) // first: it fails where somebody has applied another
+	}
 	if err != nil && d.stored {
-		// Nothing is deleted yet: it goes on.
-		return 0, errors.Join(err, d.e.settle(context.WithoutCancel(ctx), d.tenant, d.name, d.saga, beginning{}))
+		// No instance is deleted yet, and the newest version is there: it goes on.
+		return 0, errors.Join(err, d.e.settle(precondition.Without(context.WithoutCancel(ctx)), d.tenant, d.name, d.saga, beginning{}))
 	}
 	if err != nil {
 		return 0, err
-	}
-	if d.stored {
-		if versions, err = d.e.store.Delete(ctx, d.tenant, d.saga); err != nil {
-			return 0, err
-		}
 	}
 	if err := d.clear(ctx, d.keys.Instances(d.saga), d.dropInstance); err != nil {
 		return 0, err

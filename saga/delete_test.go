@@ -1,6 +1,7 @@
 package saga_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
@@ -126,6 +128,50 @@ func TestADeletionThatIsRefusedLeavesTheSagaServed(t *testing.T) {
 		list, _, err := r.engine.Query(r.Context(), shop, saga.Query{Saga: "order", Limit: 10})
 		if err != nil || len(list) == 0 {
 			t.Errorf("the partition that is free is not served: got %v, %v", list, err)
+		}
+	})
+}
+
+// atOccupy does something before the first partition is occupied.
+type atOccupy struct {
+	board.Board
+	do func()
+}
+
+func (b *atOccupy) Occupy(ctx context.Context, s board.Space, key, owner string, ttl time.Duration) (int64, error) {
+	if do := b.do; do != nil {
+		b.do = nil
+		do()
+	}
+	return b.Board.Occupy(ctx, s, key, owner, ttl)
+}
+
+// TestADeletionThatIsOvertakenLeavesTheSagaServed: while it takes the partitions somebody
+// applies another version than the one that was to be deleted.
+func TestADeletionThatIsOvertakenLeavesTheSagaServed(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, order())
+		over := &atOccupy{Board: r.board, do: func() {
+			def := order()
+			def.Partitions = 2
+			_, _, err := definition.NewStore(r.board).Apply(r.Context(), shop, 1, def)
+			r.must(err)
+		}}
+		noting, seen := precondition.Note(r.Context())
+		_, err := definition.NewStore(precondition.Over(r.board)).Get(noting, shop, "order", 0)
+		r.must(err)
+		_, err = r.newEngine(over, r.log).Delete(precondition.Hold(r.Context(), seen), shop, "order", true)
+		if !errors.Is(err, domain.ErrConflict) || !seen.Changed() {
+			t.Fatalf("got %v", err)
+		}
+		drain := r.work(saga.WorkerConfig{})
+		defer drain()
+		time.Sleep(5 * time.Second)
+		r.publish(shop, placed("x", `{"order":"1","total":1}`))
+		time.Sleep(10 * time.Second)
+		list, _, err := r.engine.Query(r.Context(), shop, saga.Query{Saga: "order", Limit: 10})
+		if err != nil || len(list) != 1 {
+			t.Errorf("it is not served: got %v, %v", list, err)
 		}
 	})
 }

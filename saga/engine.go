@@ -1,6 +1,8 @@
 package saga
 
 import (
+	"github.com/ramet-run/ramet/tracing"
+
 	"cmp"
 	"context"
 	"log/slog"
@@ -22,6 +24,12 @@ type Config struct {
 	// Banned reports whether a saga of a context may take events, and returns a
 	// channel that is closed when that may have changed. Default: always.
 	Banned func(domain.TenantID, string) (banned bool, changed <-chan struct{})
+	// GiveUp ends the command of an effect whose dead letter is dropped: it sees to it
+	// that whoever asked for it gets a result. Default: nobody is told.
+	GiveUp func(ctx context.Context, tenant domain.TenantID, d *domain.DeadLetter) error
+	// Listen has a listener start the flow of an event whose dead letter is replayed.
+	// Default: there are no listeners.
+	Listen func(ctx context.Context, tenant domain.TenantID, d *domain.DeadLetter) error
 	// Retention is how long ended instances stay. Default: 24h.
 	Retention time.Duration
 	// History is how many lines of an instance's history are kept. Default: 1,000.
@@ -33,6 +41,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer is told what happens, for metrics. Default: nobody.
 	Observer Observer
+	// Tracer takes the transitions by events that belong to a trace. Default: nobody.
+	Tracer *tracing.Tracer
 }
 
 // Names knows contexts by the name that subjects and keys have.
@@ -49,8 +59,9 @@ type Names interface {
 // Observer is told what sagas do. Its methods must be quick.
 type Observer interface {
 	// SagaEvents is told of events that were dealt with in one commit: how many
-	// transitions they made, how many were passed over as seen or ignored.
-	SagaEvents(saga string, transitions, passed int, took time.Duration)
+	// transitions they made, how many were passed over as seen or ignored, and how many
+	// their instances laid aside.
+	SagaEvents(saga string, transitions, passed, deferred int, took time.Duration)
 	// SagaSent is told of work items that have left the outbox.
 	SagaSent(kind domain.WorkKind, n int, lag time.Duration)
 	// SagaDead is told of a dead letter.
@@ -59,9 +70,9 @@ type Observer interface {
 
 type noObserver struct{}
 
-func (noObserver) SagaEvents(string, int, int, time.Duration)   {}
-func (noObserver) SagaSent(domain.WorkKind, int, time.Duration) {}
-func (noObserver) SagaDead(domain.DeadKind)                     {}
+func (noObserver) SagaEvents(string, int, int, int, time.Duration) {}
+func (noObserver) SagaSent(domain.WorkKind, int, time.Duration)    {}
+func (noObserver) SagaDead(domain.DeadKind)                        {}
 
 // Engine is what can be done with the sagas of one board. It is safe for
 // concurrent use.
@@ -95,6 +106,9 @@ func New(b board.Board, log stream.Log, cfg Config) *Engine {
 	}
 	if cfg.Banned == nil {
 		cfg.Banned = func(domain.TenantID, string) (bool, <-chan struct{}) { return false, nil }
+	}
+	if cfg.GiveUp == nil {
+		cfg.GiveUp = func(context.Context, domain.TenantID, *domain.DeadLetter) error { return nil }
 	}
 	e := &Engine{board: b, log: log, cfg: cfg, text: cfg.Logger, store: definition.NewStore(precondition.Over(b)), workers: map[*Worker]struct{}{}}
 	e.defs = newMachines(b, e.store)

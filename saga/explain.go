@@ -54,7 +54,8 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, corr
 			x.NextMs = t.DueMs
 		}
 	}
-	x.Events = handled(def.Definition, in.State)
+	vain := inVain(def.Definition, in)
+	x.Events = slices.DeleteFunc(handled(def.Definition, in.State), func(typ string) bool { return slices.Contains(vain, typ) })
 	at, err := e.positions(ctx, tenant, in.Tenant, saga)
 	if err != nil {
 		return x, err
@@ -68,11 +69,17 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, corr
 	if err := e.tried(ctx, tenant, keys, x.Effects); err != nil {
 		return x, err
 	}
-	return e.say(ctx, tenant, keys, in, x)
+	if err := e.letters(ctx, tenant, keys, x.Effects); err != nil {
+		return x, err
+	}
+	if x.Ended, err = e.ended(ctx, tenant, keys, in, vain); err != nil {
+		return x, err
+	}
+	return e.say(ctx, tenant, keys, in, def.Definition, x)
 }
 
 func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance,
-	x domain.SagaExplanation) (domain.SagaExplanation, error) {
+	def *domain.SagaDefinition, x domain.SagaExplanation) (domain.SagaExplanation, error) {
 	banned, _ := e.cfg.Banned(tenant, in.Saga)
 	switch {
 	case in.Held != "":
@@ -91,18 +98,31 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 		x.Standing, x.Text = domain.StandingBanned, "its saga is paused by a ban: its events wait in their streams"
 	case len(x.Unsent) > 0:
 		x.Standing, x.Text = domain.StandingOutbox, fmt.Sprintf("%d work items wait in the outbox to be sent", len(x.Unsent))
+	case slices.ContainsFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.Letter != "" }):
+		a := x.Effects[slices.IndexFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.Letter != "" })]
+		x.Letter = a.Letter
+		x.Standing, x.Text = domain.StandingHeld, fmt.Sprintf("it waits for effect %s, whose command is a dead letter (%s): replay the dead letter effect %s, "+
+			"or drop it, which gives the saga %s", a.Effect, a.Error, a.CommandID, domain.ResultEvent(a.Effect, domain.ResultFailed))
 	case len(x.Steps) > 0:
 		x.Standing, x.Text = domain.StandingEffect, "it waits for the results of "+strings.Join(awaited(x.Effects), ", ")
 	case x.NextMs > 0:
 		x.Standing, x.Text = domain.StandingTimer, "it waits for a timer at "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
 	case len(x.Events) > 0:
 		x.Standing, x.Text = domain.StandingEvents, "it waits for an event"
+	case stranded(def, in) != "":
+		x.Standing, x.Text = domain.StandingStuck, stranded(def, in)
 	default:
 		x.Standing, x.Text = domain.StandingStuck, "its state handles no event, and no timer is set"
 	}
 	if len(x.Events) > 0 && (x.Standing == domain.StandingTimer || x.Standing == domain.StandingEvents) {
 		x.Text += ", or for " + strings.Join(x.Events, ", ")
 		x.Text = strings.Replace(x.Text, "for an event, or for", "for one of", 1)
+	}
+	if len(x.Ended) > 0 && (x.Standing == domain.StandingTimer || x.Standing == domain.StandingEvents || x.Standing == domain.StandingStuck) {
+		x.Text += "; " + strings.Join(x.Ended, "; ")
+	}
+	if x.Standing == domain.StandingStuck && stranded(def, in) != "" {
+		x.Text += "; " + mendStranded
 	}
 	if x.Holder == "" && x.Standing != domain.StandingHeld && x.Standing != domain.StandingStuck {
 		x.Text += "; no worker serves its partition at the moment"

@@ -3,6 +3,7 @@ package saga_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,6 +34,96 @@ func TestEachInstanceIsExplained(t *testing.T) {
 			if want == domain.StandingTimer && (!strings.Contains(x.Text, "timer at 2000-01-01T00:01:00Z") || x.Holder == "") {
 				t.Errorf("%+v", x)
 			}
+		}
+	})
+}
+
+// TestAnEffectThatHasEndedIsNotWaitedFor: its state did nothing with how it ended.
+func TestAnEffectThatHasEndedIsNotWaitedFor(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := unasked(true)
+		def.States[1].On = map[string]domain.Reaction{"reserve.Succeeded": domain.Handle, "*": domain.Ignore}
+		r.apply(shop, def)
+		defer r.alone()()
+		r.publish(shop, placed("1", `{"order":1,"total":5}`))
+		time.Sleep(time.Second)
+		explain := func() domain.SagaExplanation {
+			t.Helper()
+			x, err := r.engine.Explain(r.Context(), shop, "order", "1")
+			r.must(err)
+			return x
+		}
+		if x := explain(); x.Standing != domain.StandingEffect || len(x.Ended) != 0 || len(x.Events) != 1 {
+			t.Errorf("asked for: got %+v", x)
+		}
+		id := r.commandOf("reserve")
+		result, err := json.Marshal(domain.EffectResult{CommandID: id, EffectName: "reserve", ResultType: domain.ResultTimedOut, Error: "no answer within 30s"})
+		r.must(err)
+		mark := board.Batch{Space: board.Space(shop)}
+		mark.Set(layout.SagaKeys{Tenant: "acme"}.Done(id), board.Field{Name: layout.DoneStatus, Value: "done"},
+			board.Field{Name: layout.DoneResult, Value: string(result)})
+		r.must(r.board.Commit(r.Context(), mark))
+		r.answer("reserve", id, domain.ResultTimedOut)
+		x := explain()
+		for _, part := range []string{"no such result is to come", "effect reserve of step reserve has ended: TimedOut: no answer within 30s", "ramet saga migrate"} {
+			if !strings.Contains(x.Text, part) {
+				t.Errorf("got %q, want %q in it", x.Text, part)
+			}
+		}
+		if x.Standing != domain.StandingStuck || len(x.Events) != 0 {
+			t.Errorf("got %+v", x)
+		}
+		time.Sleep(2 * time.Minute)
+		if found, err := r.engine.Audit(r.Context(), shop, 0); err != nil || len(found.Stuck) != 1 || !strings.Contains(found.Stuck[0].Text, "reserve.Succeeded") {
+			t.Errorf("got %+v, %v", found, err)
+		}
+	})
+}
+
+// TestADeadCommandIsNotWaitedFor until a person has replayed or dropped it.
+func TestADeadCommandIsNotWaitedFor(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, unasked(true))
+		defer r.alone()()
+		r.publish(shop, placed("1", `{"order":1,"total":5}`))
+		time.Sleep(time.Second)
+		id := r.commandOf("reserve")
+		letter := domain.DeadLetter{Kind: domain.DeadEffect, ID: id, Effect: "reserve", Saga: "order", Correlation: "1", Cause: "it was given out too often"}
+		text, err := json.Marshal(letter)
+		r.must(err)
+		key := layout.SagaKeys{Tenant: "acme"}.Dead(domain.DeadEffect, id)
+		b := board.Batch{Space: board.Space(shop)}
+		r.must(r.board.Commit(r.Context(), *b.Set(key, board.Field{Name: layout.DeadText, Value: string(text)})))
+		x, err := r.engine.Explain(r.Context(), shop, "order", "1")
+		if err != nil || x.Standing != domain.StandingHeld || x.Letter != key || !strings.Contains(x.Text, "given out too often") || x.Effects[0].Letter != key {
+			t.Errorf("got %+v, %v", x, err)
+		}
+		var told []string
+		e := saga.New(r.board, r.log, saga.Config{Names: names{}, GiveUp: func(_ context.Context, in domain.TenantID, d *domain.DeadLetter) error {
+			told = append(told, fmt.Sprint(in, " ", d.ID))
+			return nil
+		}})
+		r.must(e.Drop(r.Context(), shop, domain.DeadEffect, id))
+		if len(told) != 1 || told[0] != fmt.Sprint(shop, " ", id) || len(r.letters(shop)) != 0 {
+			t.Errorf("told %q, dead letters %+v", told, r.letters(shop))
+		}
+	})
+}
+
+// TestWorkWhoseRecordIsGoneIsFound: it is named in the outbox, and nobody can send it.
+func TestWorkWhoseRecordIsGoneIsFound(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, order())
+		drain := r.alone()
+		time.Sleep(time.Second)
+		drain()
+		keys := layout.SagaKeys{Tenant: "acme"}
+		lost := keys.Outbox(domain.WorkEffect, "c-1")
+		b := board.Batch{Space: board.Space(shop)}
+		r.must(r.board.Commit(r.Context(), *b.Include(keys.OutboxIndex("order", 0), lost)))
+		found, err := r.engine.Audit(r.Context(), shop, 0)
+		if err != nil || len(found.Stuck) != 1 || found.Stuck[0].Key != lost || !strings.Contains(found.Stuck[0].Text, "its record is gone") {
+			t.Errorf("got %+v, %v", found, err)
 		}
 	})
 }

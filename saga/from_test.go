@@ -44,7 +44,8 @@ func TestASagaBeginsWhereItsApplySays(t *testing.T) {
 
 func TestABeginningThatCannotBeIsRefused(t *testing.T) {
 	bubble(t, func(r *rig) {
-		for _, from := range []domain.SagaFrom{"soon", "AGGREGATE_EVENTS", "AGGREGATE_EVENTS:", "AGGREGATE_EVENTS:-1", "EVENTS:1", "AGGREGATE_EVENTS:0,AGGREGATE_EVENTS:0",
+		for _, from := range []domain.SagaFrom{"soon", "AGGREGATE_EVENTS", "AGGREGATE_EVENTS:", "AGGREGATE_EVENTS:-1", "EVENTS:1",
+			"AGGREGATE_EVENTS:0,AGGREGATE_EVENTS:0",
 			domain.SagaFrom(domain.WorkflowTroubles + ":0"), "AGGREGATE_EVENTS:1", domain.SagaFrom(time.Now().Add(time.Hour).Format(time.RFC3339))} {
 			if _, _, err := r.engine.Apply(r.Context(), shop, actor, order(), from); !errors.Is(err, domain.ErrInvalid) {
 				t.Errorf("%q: got %v", from, err)

@@ -79,7 +79,9 @@ func (r *round) advance(at *instance, m *compiled, ev *domain.Event, msg *stream
 	if err != nil {
 		tr = r.poison(at, m, &taken, msg, err)
 	}
-	return r.write(at, m, &tr)
+	changed = r.write(at, m, &tr)
+	r.traced(at, &taken, &tr)
+	return changed
 }
 
 // otherVersion does what the definition says of events of a version that it
@@ -133,6 +135,9 @@ func (r *round) note(at *instance, entries []domain.SagaEntry) {
 	for i := range entries {
 		lines[i] = plainJSON(entries[i])
 		r.cur.bytes += len(lines[i])
+		if entries[i].Reaction == domain.Defer {
+			r.deferred++
+		}
 	}
 	if len(lines) > 0 {
 		r.cur.Append(r.s.keys.History(at.in.Saga, at.in.Correlation), r.s.e.cfg.History, lines...)

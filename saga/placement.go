@@ -144,6 +144,12 @@ func (e *Engine) served(ctx context.Context) ([]claim, error) {
 	}
 }
 
+// Unserved finds the sagas of a context of a board that no node serves, or not all
+// partitions of them, for a node that has no streams of its own.
+func Unserved(ctx context.Context, b board.Board, names Names, tenant domain.TenantID) ([]domain.Finding, error) {
+	return New(b, nil, Config{Names: names}).unserved(ctx, tenant)
+}
+
 // unserved finds the sagas of a context of which a partition is nobody's: no worker is
 // there that may have it.
 func (e *Engine) unserved(ctx context.Context, tenant domain.TenantID) (found []domain.Finding, err error) {

@@ -160,12 +160,18 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 		return nil, err
 	}
 	last, trouble := map[domain.StreamName]uint64{}, map[domain.StreamName]string{}
+	begins, bytes := map[domain.StreamName]cut{}, map[domain.StreamName]uint64{}
 	for n := range p.now().Reads {
 		stats, err := e.log.Stats(ctx, n)
 		if err != nil {
 			return nil, err
 		}
-		last[n] = stats.Last
+		last[n], bytes[n] = stats.Last, stats.Bytes
+		first, at, err := remains(ctx, e.log, n)
+		if err != nil {
+			return nil, err
+		}
+		begins[n] = cut{first, at}
 		if err := e.log.Check(ctx, n); err != nil {
 			trouble[n] = err.Error()
 		}
@@ -188,7 +194,10 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 			}
 			at := p.at(len(p.list)-1, n, q)
 			l := domain.SagaLag{Saga: saga, Partition: q, Stream: n, Position: at.back, Last: last[n], Aside: at.waiting(), Outbox: len(items),
-				Trouble: trouble[n]}
+				Trouble: trouble[n], First: begins[n].first, Bytes: bytes[n]}
+			if at := begins[n].at; !at.IsZero() {
+				l.FirstMs = at.UnixMilli()
+			}
 			if l.Behind, err = behind(n, at.front); err != nil {
 				return nil, err
 			}

@@ -88,6 +88,14 @@ type rebuild struct {
 	out    domain.SagaRebuilt
 
 	positions *positions
+	// cut is where streams begin of which something was cut.
+	cut map[string]cut
+}
+
+// cut is where a stream begins now.
+type cut struct {
+	first uint64
+	at    time.Time
 }
 
 // scan reads all events of the saga. It reads like a shard of all partitions.
@@ -102,6 +110,16 @@ func (b *rebuild) scan(ctx context.Context) error {
 	for _, n := range read {
 		if len(reads[n]) == 0 {
 			continue
+		}
+		first, at, err := remains(ctx, b.e.log, n)
+		if err != nil {
+			return err
+		}
+		if first > 1 {
+			if b.cut == nil {
+				b.cut = map[string]cut{}
+			}
+			b.cut[string(n)] = cut{first, at}
 		}
 		for from := uint64(1); ; {
 			page, err := b.e.log.Scan(ctx, n, reads.filters(n, prefixes(b.tenant, b.name)), from, fetchMost)
@@ -169,6 +187,13 @@ func (b *rebuild) instance(ctx context.Context, id string) error {
 		// find nobody.
 		lines, byHand = append(lines, "life: begun by an older version of Ramet, and not written"), true
 	}
+	gone, err := b.gone(ctx, id)
+	if err != nil {
+		return err
+	}
+	if gone != "" {
+		lines, byHand = append(lines, gone), true
+	}
 	b.out.Different = append(b.out.Different, domain.SagaDifference{Correlation: id, Lines: lines, Repaired: byHand})
 	if !b.q.Apply || byHand {
 		return nil
@@ -193,6 +218,34 @@ func (b *rebuild) repaired(ctx context.Context, m *compiled, in *domain.SagaInst
 			if page[i].Reaction == domain.Fail && page[i].EventID != in.Held {
 				return true, nil
 			}
+		}
+		from += len(page)
+	}
+}
+
+// gone says which events of an instance no stream has any more, so that what comes out
+// without them is not what should be there; "": none. Where the beginning of its history
+// is lost, nobody knows.
+func (b *rebuild) gone(ctx context.Context, id string) (string, error) {
+	if len(b.cut) == 0 {
+		return "", nil
+	}
+	for from := 0; ; {
+		page, err := b.e.History(ctx, b.tenant, b.q.Saga, id, from, 1000)
+		if err != nil {
+			return "", err
+		}
+		if from == 0 && (len(page) == 0 || page[0].Version != 1) {
+			return "events: streams were cut, and the beginning of its history is gone; not written", nil
+		}
+		for i := range page {
+			if c, is := b.cut[page[i].Stream]; is && page[i].Seq < c.first {
+				return fmt.Sprintf("events: that of %s:%d is in the stream no more, which begins at %d (%s); not written", page[i].Stream, page[i].Seq, c.first,
+					c.at.UTC().Format(time.RFC3339)), nil
+			}
+		}
+		if len(page) == 0 {
+			return "", nil
 		}
 		from += len(page)
 	}
@@ -405,6 +458,10 @@ func (e *Engine) Rewind(ctx context.Context, tenant domain.TenantID, saga string
 	begin := beginning{behind: map[domain.StreamName]uint64{n: after}}
 	if err := begin.check(ctx, e.log); err != nil {
 		return err
+	}
+	if first, at, err := remains(ctx, e.log, n); err != nil || after+1 < first {
+		return cmp.Or(err, domain.Invalidf("stream %s begins at %d (%s): what was before was cut; --after %d reads all that there is",
+			n, first, at.UTC().Format(time.RFC3339), first-1))
 	}
 	return e.reread(ctx, tenant, name, saga, p, begin.behind)
 }

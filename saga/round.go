@@ -92,7 +92,7 @@ type round struct {
 	chunks []*chunk
 	cur    *chunk
 
-	transitions, passed int
+	transitions, passed, deferred int
 }
 
 // pending is a message that is not handled yet, with what is known of it.
@@ -343,11 +343,14 @@ func (r *round) commit(ctx context.Context) error {
 		for _, d := range c.dead {
 			s.e.reportDead(s.tenant, d)
 		}
+		for _, span := range c.spans {
+			s.e.cfg.Tracer.Tell(span)
+		}
 		s.relay.add(c.work)
 		if err := s.done(ctx, c.upTo); err != nil {
 			return err
 		}
 	}
-	s.e.cfg.Observer.SagaEvents(s.saga, r.transitions, r.passed, time.Since(r.now))
+	s.e.cfg.Observer.SagaEvents(s.saga, r.transitions, r.passed, r.deferred, time.Since(r.now))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -87,6 +88,7 @@ type shard struct {
 	sources   []*source
 	in        chan fetched
 	relay     *relay
+	sends     atomic.Pointer[relay] // the same, for others to look at
 	crashLoop crashLoop
 }
 
@@ -239,6 +241,7 @@ func (s *shard) open(ctx context.Context) (err error) {
 		s.sources = append(s.sources, src)
 	}
 	s.relay = newRelay(s)
+	s.sends.Store(s.relay)
 	return s.relay.load(ctx, p.indexes(s.keys, s.saga))
 }
 

@@ -60,7 +60,7 @@ func (e Exit) Outcome(task Task, capture *Capture, host Host, stopped error) Out
 	capture.Flush()
 	outcome := Outcome{ExitCode: e.Code}
 	outcome.Verdict, outcome.Error = e.verdict(task.Limits, stopped)
-	result, err := ReadResult(task.ResultFile)
+	result, err := readResult(task.ResultFile, task.Hide)
 	switch {
 	case err == nil:
 	case outcome.Verdict == Succeeded:

@@ -1,10 +1,13 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 )
 
 // DefaultPath is a script's PATH when the node itself has none.
@@ -16,16 +19,17 @@ const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // LANG (C.UTF-8). extra comes between the two.
 func Environ(task Task, extra map[string]string) []string {
 	env := map[string]string{
-		"PATH": DefaultPath, "HOME": task.Dir, "PWD": task.Dir,
+		"HOME": task.Dir, "PWD": task.Dir,
 		"TMPDIR": filepath.Join(task.Dir, "tmp"), "LANG": "C.UTF-8",
 	}
-	if path := os.Getenv("PATH"); path != "" {
-		env["PATH"] = path
-	}
+	env["PATH"] = cmp.Or(os.Getenv("PATH"), DefaultPath)
 	for _, more := range []map[string]string{extra, task.Env} {
 		for key, value := range more {
 			env[key] = value
 		}
+	}
+	if own := programFolder(); own != "" && !slices.Contains(filepath.SplitList(env["PATH"]), own) {
+		env["PATH"] += string(filepath.ListSeparator) + own
 	}
 	list := make([]string, 0, len(env))
 	for key, value := range env {
@@ -34,6 +38,16 @@ func Environ(task Task, extra map[string]string) []string {
 	slices.Sort(list)
 	return list
 }
+
+// programFolder is where the node's own program lies: scripts find its commands at the
+// end of their PATH, if nothing of that name comes before.
+var programFolder = sync.OnceValue(func() string {
+	path, err := os.Executable()
+	if err != nil || !strings.HasPrefix(filepath.Base(path), "ramet") || strings.ContainsRune(path, filepath.ListSeparator) {
+		return ""
+	}
+	return filepath.Dir(path)
+})
 
 // WriteFiles puts the script into its work folder as name, executable, makes
 // the folder for temporary files, and returns the script's path.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/ramet-run/ramet/internal/hide"
 )
 
 // Tail is a writer that keeps the last max bytes written to it. It is not safe
@@ -135,9 +137,9 @@ type Capture struct {
 	Stdout, Stderr *Stream
 }
 
-// NewCapture returns a Capture whose lines go to host.
-func NewCapture(host Host) *Capture {
-	return &Capture{Stdout: newStream(host, KeyStdout), Stderr: newStream(host, KeyStderr)}
+// NewCapture returns a Capture whose lines go to host, without what the task hides.
+func NewCapture(task Task, host Host) *Capture {
+	return &Capture{Stdout: newStream(task, host, KeyStdout), Stderr: newStream(task, host, KeyStderr)}
 }
 
 // Flush passes on last lines that had no line end.
@@ -151,18 +153,25 @@ type Stream struct {
 	mu    sync.Mutex // guards what follows: a reader may outlive its process for an instant
 	tail  *Tail
 	lines *Lines
+	// hide comes first: a line may be cut, and a tail begin, in the middle of a secret.
+	hide *hide.Stream
 }
 
-func newStream(host Host, name string) *Stream {
-	return &Stream{tail: NewTail(TailBytes), lines: NewLines(func(line []byte) { host.Log(name, line) })}
+func newStream(task Task, host Host, name string) *Stream {
+	return &Stream{tail: NewTail(TailBytes), lines: NewLines(func(line []byte) { host.Log(name, line) }), hide: task.Hide.Stream()}
 }
 
 // Write takes output as it comes. It never fails.
 func (s *Stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pass(s.hide.Pass(p))
+	return len(p), nil
+}
+
+func (s *Stream) pass(p []byte) {
 	_, _ = s.tail.Write(p)
-	return s.lines.Write(p)
+	_, _ = s.lines.Write(p)
 }
 
 // Tail returns the end of what was written.
@@ -175,5 +184,6 @@ func (s *Stream) Tail() string {
 func (s *Stream) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pass(s.hide.Flush())
 	s.lines.Flush()
 }

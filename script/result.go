@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/hide"
 	"github.com/ramet-run/ramet/internal/intake"
 )
 
@@ -39,13 +40,20 @@ const MaxResultKeyBytes = 255
 // Errors: [domain.ErrInvalid] naming the line and what would be right.
 //
 // Source: seed 002, "RunnerJob" (result: "the result of the job").
-func ReadResult(path string) (map[string]string, error) {
+func ReadResult(path string) (map[string]string, error) { return readResult(path, nil) }
+
+// readResult is ReadResult of what hide leaves of the lines: a value that has a '=' itself
+// would be taken apart before it is looked for. Within JSON that is no matter.
+func readResult(path string, hide *hide.Values) (map[string]string, error) {
 	text, err := readBounded(path, MaxResultBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]string{}, nil
 	}
 	if err != nil {
 		return nil, err
+	}
+	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] != '{' {
+		text = hide.Bytes(text)
 	}
 	return ParseResult(text)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/durable"
+	"github.com/ramet-run/ramet/internal/hide"
 )
 
 // The causes with which a run's context ends. The caller sets them by
@@ -16,6 +18,8 @@ var (
 	ErrCancelled = errors.New("cancelled")
 	ErrLost      = errors.New("lease lost")
 	ErrDraining  = errors.New("node is draining")
+	// ErrSuspended: what the script waits for takes long, and it goes on in its next attempt.
+	ErrSuspended = errors.New("suspended")
 )
 
 // Limits of what a run may leave behind.
@@ -119,10 +123,18 @@ type Task struct {
 	// process get the flow's and the job's variables only: the RAMET_ ones
 	// stand in the fields below, which cost nothing to set.
 	Env map[string]string
+	// Secrets are the secrets that it names, by variable. Scripts that are processes have
+	// them in Env, too.
+	Secrets map[string]string
+	// Hide takes them out of what it says. Nil: there are none.
+	Hide *hide.Values
 	// Context, Caller and Attempt say where and for whom it runs.
 	Context domain.TenantID
 	Caller  domain.ActorID
 	Attempt int64
+	// TraceParent is the header "traceparent" of what the script calls, "" where its job
+	// belongs to no trace.
+	TraceParent string
 	// Dir is the script's work folder. It exists, belongs to this run alone,
 	// and is all that the script may write to.
 	Dir string
@@ -138,6 +150,11 @@ type Task struct {
 	// Checkpoint is what such a runtime has in the place of CheckpointFile. Nil
 	// where nobody would keep it.
 	Checkpoint *Checkpoint
+	// Channel is what the script asks for what it remembers: durable steps, sleeps, waits. A
+	// runtime inside the process calls it for its native functions; a script that was
+	// answered to suspend ends, and what it ends with says nothing. Processes find it as a socket,
+	// by RAMET_CHANNEL in Env. Nil where nobody would keep it.
+	Channel durable.Channel
 	// Whole asks for what the script gives as one text, Outcome.Value, in the
 	// place of a result. Only runtimes inside the process know of it.
 	Whole bool

@@ -189,7 +189,19 @@ func (c Caller) showArchived(ctx context.Context, p api.JobParams, missing error
 		return nil, nil, err
 	}
 	j, err := r.Job()
+	if err == nil {
+		j.History = nil // job.history tells it, page by page
+	}
 	return j, r.Logs, err
+}
+
+// archivedJob reads a job that the board no longer has, with its history.
+func (c Caller) archivedJob(ctx context.Context, p api.JobParams, missing error) (*domain.Job, error) {
+	r, err := c.inArchive(ctx, p.Context, p.Key().String(), missing)
+	if err != nil {
+		return nil, err
+	}
+	return r.Job()
 }
 
 // archivedMessage reads a message that the board no longer has.

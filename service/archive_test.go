@@ -39,7 +39,8 @@ func newArchiveRig(t *testing.T) *rig {
 	messages := post.New(r.board, post.Config{Keys: keys, Registry: r.registry, Access: identity.NewAccess(r.registry, nil), Work: r.engine,
 		Flows: flow.New(r.board, r.engine, flow.Config{})})
 	r.archive = a
-	r.api = service.New(service.Parts{Jobs: r.engine, Flows: flow.New(r.board, r.engine, flow.Config{}), Directory: r.registry, Access: r, Records: r.board, Archive: a, Post: messages,
+	r.api = service.New(service.Parts{Jobs: r.engine, Flows: flow.New(r.board, r.engine, flow.Config{}), Directory: r.registry, Access: r, Records: r.board,
+		Archive: a, Post: messages,
 		Info: func() api.Info { return api.Info{} }})
 	if err := r.engine.SetArchive(t.Context(), "here"); err != nil {
 		t.Fatal(err)
@@ -263,8 +264,9 @@ func layoutLog(key domain.JobKey, lines ...string) (b board.Batch) {
 
 func TestAFlowThatOnlyTheArchiveHasIsListedByItsName(t *testing.T) {
 	r := newArchiveRig(t)
-	if err := r.archive.Put(t.Context(), []archive.Record{{Context: house, Kind: domain.ArchiveFlow, Key: "flow:6", EndMs: 1, Status: "finished", Blueprint: "c",
-		Trigger: "t", Body: json.RawMessage(`{"id":6,"caller_id":3,"status":"finished","blueprint":"c","trigger":"t","env_vars":{"A":"hunter2"},"jobs":[1]}`)}}); err != nil {
+	body := json.RawMessage(`{"id":6,"caller_id":3,"status":"finished","blueprint":"c","trigger":"t","env_vars":{"A":"hunter2"},"jobs":[1]}`)
+	if err := r.archive.Put(t.Context(), []archive.Record{{Context: house, Kind: domain.ArchiveFlow, Key: "flow:6", EndMs: 1, Status: "finished",
+		Blueprint: "c", Trigger: "t", Body: body}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
@@ -343,6 +345,15 @@ func TestWhatWasLostIsTold(t *testing.T) {
 		if err := ask(); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "it had not ended, and its record was gone at") {
 			t.Errorf("%s: got %v, want what the audit knows", name, err)
 		}
+	}
+	// Before an audit has come by: it is marked as live, and has no record.
+	b := board.Batch{Space: board.Space(house)}
+	if err := r.board.Commit(ctx, *b.Live("job:10:78", time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := as.ExplainJob(ctx, api.JobParams{Context: house, Caller: 10, ID: 78}); !errors.Is(err, domain.ErrNotFound) ||
+		!strings.Contains(err.Error(), "it had not ended, and its record was gone at") {
+		t.Errorf("at once: got %v", err)
 	}
 	if _, err := as.ExplainJob(ctx, api.JobParams{Context: house, Caller: 10, ID: 7}); err == nil || strings.Contains(err.Error(), "record was gone") {
 		t.Errorf("a job that never was: got %v", err)

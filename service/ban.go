@@ -13,6 +13,7 @@ import (
 type Bans interface {
 	Set(ctx context.Context, b domain.Ban) (domain.Ban, error)
 	Lift(ctx context.Context, scope domain.BanScope) (domain.Ban, error)
+	Get(ctx context.Context, scope domain.BanScope) (domain.Ban, error)
 	List(ctx context.Context) ([]domain.Ban, error)
 	Holds(ctx context.Context, scope domain.BanScope, level domain.BanLevel) (domain.Ban, bool, error)
 }
@@ -137,6 +138,19 @@ func (c Caller) LiftBan(ctx context.Context, p api.LiftParams) (domain.Ban, erro
 	return c.api.parts.Bans.Lift(ctx, scope)
 }
 
+// ShowBan reads the ban on something of a context, or on the context.
+func (c Caller) ShowBan(ctx context.Context, p api.ShowBanParams) (domain.Ban, error) {
+	asked := domain.BanScope{Kind: p.Kind, Name: p.Name}
+	if _, err := c.may(ctx, domain.VerbRead, p.In, bannedIn(p.In, asked)); err != nil {
+		return domain.Ban{}, err
+	}
+	scope, err := scopeIn(p.In, asked)
+	if err != nil {
+		return domain.Ban{}, err
+	}
+	return c.api.parts.Bans.Get(ctx, scope)
+}
+
 // ListBans lists the bans that hold in a context, those on everything too.
 func (c Caller) ListBans(ctx context.Context, p api.ListBansParams) (api.BanPage, error) {
 	if _, err := c.may(ctx, domain.VerbRead, p.Context, "bans"); err != nil {
@@ -170,6 +184,15 @@ func (c Caller) LiftBanAnywhere(ctx context.Context, p domain.BanScope) (domain.
 		return domain.Ban{}, err
 	}
 	return c.api.parts.Bans.Lift(ctx, p)
+}
+
+// ShowBanAnywhere reads any ban, for the operator.
+func (c Caller) ShowBanAnywhere(ctx context.Context, p api.ShowAnyBanParams) (domain.Ban, error) {
+	scope := domain.BanScope{Kind: p.Kind, Context: p.Context, Name: p.Name}
+	if err := c.mayHere(ctx, domain.VerbInspect, banned(scope)); err != nil {
+		return domain.Ban{}, err
+	}
+	return c.api.parts.Bans.Get(ctx, scope)
 }
 
 // ListAllBans lists the bans of all contexts, for the operator.

@@ -234,6 +234,15 @@ func (d doer) Do(ctx context.Context, b *domain.Bulk, key string) error {
 	return err
 }
 
+func (d doer) Ended(b *domain.Bulk) {
+	m := manyOf(b.Operation)
+	if m == nil {
+		return
+	}
+	d.api.parts.Audit.Record(domain.AuditEntry{Actor: b.CallerID, Verb: wordOf(m.all), Object: m.group() + "s", Context: b.ContextID,
+		Outcome: domain.AuditDone, Detail: fmt.Sprintf("bulk operation %d is %s: %d done, %d skipped, %d failed", b.ID, b.Status, b.Done, b.Skipped, b.Failed)})
+}
+
 // filterOf reads the filter of a bulk operation into parameters of the operation that
 // began it.
 func filterOf(o *api.Operation, b *domain.Bulk, params any) error {

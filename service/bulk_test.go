@@ -104,17 +104,19 @@ func TestAllJobsAreCancelled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		each, all := 0, 0
+		each, all, ended := 0, 0, 0
 		for _, e := range entries {
 			switch {
 			case e.Verb == "cancel" && e.Actor == admin && strings.HasPrefix(e.Object, "job:10:"):
 				each++
 			case e.Verb == "cancel_all" && strings.Contains(e.Detail, fmt.Sprintf("bulk operation %d: %d of where=", begun.ID, n-10)):
 				all++
+			case e.Verb == "cancel_all" && e.Actor == admin && e.Detail == fmt.Sprintf("bulk operation %d is finished: %d done, 0 skipped, 0 failed", begun.ID, n-10):
+				ended++
 			}
 		}
-		if all != 1 || each == 0 {
-			t.Errorf("the audit log has %d lines of single jobs and %d of all", each, all)
+		if all != 1 || ended != 1 || each != 0 {
+			t.Errorf("the audit log has %d lines of single jobs, %d of the beginning and %d of the end", each, all, ended)
 		}
 	})
 }
@@ -150,7 +152,8 @@ func TestNothingIsRetriedTwice(t *testing.T) {
 		if _, err := other.HandleAlarm(t.Context(), due[i]); err == nil {
 			t.Fatal("the node died before it wrote what it had done")
 		}
-		if left, _ := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, JobFilter: api.JobFilter{Status: domain.JobDispatched}, Count: true}); left.Count.Matching != 3 {
+		those := api.JobFilter{Status: domain.JobDispatched}
+		if left, _ := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, JobFilter: those, Count: true}); left.Count.Matching != 3 {
 			t.Fatalf("started again: %+v", left.Count)
 		}
 		cancel() // all end badly again
@@ -158,7 +161,8 @@ func TestNothingIsRetriedTwice(t *testing.T) {
 		if got := r.shown(begun.ID); got.Status != domain.BulkFinished || got.Done != 0 {
 			t.Errorf("got %+v", got)
 		}
-		if left, _ := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, JobFilter: api.JobFilter{Status: domain.JobError}, Count: true}); left.Count.Matching != 3 {
+		those = api.JobFilter{Status: domain.JobError}
+		if left, _ := c.ListJobs(t.Context(), api.ListJobsParams{Context: house, JobFilter: those, Count: true}); left.Count.Matching != 3 {
 			t.Errorf("they are as they ended: %+v", left.Count)
 		}
 	})
@@ -241,7 +245,8 @@ func TestBulkOperationsAreBounded(t *testing.T) {
 		if _, err := r.api.As(admin).RetryAllJobs(t.Context(), api.BulkJobsParams{Context: house}); !errors.Is(err, domain.ErrLimit) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := r.api.As(admin).RetryAllJobs(t.Context(), api.BulkJobsParams{Context: house, JobFilter: api.JobFilter{Where: "job.x == 1"}}); !errors.Is(err, domain.ErrInvalid) {
+		misspelt := api.JobFilter{Where: "job.x == 1"}
+		if _, err := r.api.As(admin).RetryAllJobs(t.Context(), api.BulkJobsParams{Context: house, JobFilter: misspelt}); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
 	})

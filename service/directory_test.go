@@ -3,6 +3,7 @@ package service_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
@@ -57,6 +58,28 @@ func TestRunnersOfNodesAndOfAContext(t *testing.T) {
 			if list.Runners[i].ID != id {
 				t.Errorf("got runner %d at %d, want %d", list.Runners[i].ID, i, id)
 			}
+		}
+	}
+	for limit := 1; limit <= 4; limit++ {
+		var got []domain.RunnerID
+		p := api.ListRunnersParams{Context: house, Limit: limit}
+		for pages := 0; pages == 0 || p.Cursor != ""; pages++ {
+			list, err := r.api.As(reader).ListRunners(t.Context(), p)
+			if err != nil || len(list.Runners) > limit || pages > 4 {
+				t.Fatalf("page %d of %d runners: got %+v, %v", pages, limit, list, err)
+			}
+			for _, one := range list.Runners {
+				got = append(got, one.ID)
+			}
+			p.Cursor = list.Next
+		}
+		if slices.Sort(got); !slices.Equal(got, []domain.RunnerID{2, 5, 10}) {
+			t.Errorf("pages of %d runners have %v", limit, got)
+		}
+	}
+	for _, p := range []api.ListRunnersParams{{Cursor: "context:"}, {Cursor: "x"}, {Limit: -1}, {Limit: 10_001}} {
+		if list, err := r.api.As(operator).ListRunners(t.Context(), p); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("%+v: got %+v, %v", p, list, err)
 		}
 	}
 	for who, want := range map[domain.ActorID]string{reader: "[mail ours]", operator: "[mail ours theirs]"} {

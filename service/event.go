@@ -1,6 +1,8 @@
 package service
 
 import (
+	"time"
+
 	"cmp"
 	"context"
 
@@ -36,6 +38,7 @@ func (c Caller) PublishEvents(ctx context.Context, p api.PublishParams) (api.Eve
 		events[i].ID = cmp.Or(events[i].ID, c.once.name(i))
 		tracedEvent(ctx, events[i])
 	}
+	began := time.Now()
 	done, err := engine.PublishAll(ctx, p.Context, events)
 	if err != nil {
 		return api.EventsPublished{}, err
@@ -43,6 +46,7 @@ func (c Caller) PublishEvents(ctx context.Context, p api.PublishParams) (api.Eve
 	out := api.EventsPublished{IDs: make([]string, len(done)), Durability: c.api.parts.Info().StreamDurability}
 	for i, ev := range done {
 		out.IDs[i] = ev.ID
+		c.asked(ctx, p.Context, began, "event:"+ev.ID)
 	}
 	return out, nil
 }

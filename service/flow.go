@@ -25,15 +25,19 @@ type Flows interface {
 	Wait(ctx context.Context, tenant domain.TenantID, id domain.FlowID, each func(domain.FlowView) error) (domain.FlowView, error)
 	Await(ctx context.Context, tenant domain.TenantID, id domain.FlowID) error
 	Act(ctx context.Context, tenant domain.TenantID, id domain.FlowID, o flow.Order) (done bool, err error)
+	Rerun(ctx context.Context, tenant domain.TenantID, id domain.FlowID, r flow.Rerun) (flow.Receipt, error)
+	Approval(ctx context.Context, tenant domain.TenantID, id domain.FlowID, step string) (a *domain.Approval, submitter domain.ActorID, err error)
 	Pause(ctx context.Context, tenant domain.TenantID, id domain.FlowID, paused bool) error
 	Explain(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (domain.FlowExplanation, error)
 	AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
+	LookWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
 }
 
 // flowRequest is what is asked for, in the caller's name.
 func flowRequest(in *api.FlowInput, caller domain.ActorID, tenant domain.TenantID) (flow.Request, error) {
 	r := flow.Request{Caller: caller, Blueprint: in.Blueprint, Version: in.Version, Plan: in.Plan, Trigger: in.Trigger, Params: in.Params,
-		Env: in.EnvVars, Priority: in.Priority, After: in.After, OnError: in.OnError, Skip: in.Skip, Steps: in.Steps}
+		Env: in.EnvVars, Priority: in.Priority, After: in.After, OnError: in.OnError, Skip: in.Skip, NoCache: in.NoCache,
+		Steps: in.Steps}
 	if in.Text != "" {
 		if r.Plan != nil {
 			return r, domain.Invalidf("the flow has plan and text; give either")
@@ -79,9 +83,11 @@ func (c Caller) SubmitFlows(ctx context.Context, p api.SubmitFlowParams) (api.Fl
 			continue
 		}
 		traced(ctx, r.Jobs)
+		r.TraceID = TraceID(ctx)
 		r.Ticket = c.once.name(i)
 		reqs, of = append(reqs, r), append(of, i)
 	}
+	began := time.Now()
 	receipts, err := c.api.parts.Flows.Submit(ctx, p.Context, reqs)
 	if err != nil {
 		return api.FlowSubmitted{}, err
@@ -89,6 +95,9 @@ func (c Caller) SubmitFlows(ctx context.Context, p api.SubmitFlowParams) (api.Fl
 	for n, r := range receipts {
 		if r.Err != nil && single {
 			return api.FlowSubmitted{}, r.Err
+		}
+		if r.Err == nil && !r.Existing {
+			c.asked(ctx, p.Context, began, domain.FlowKey(r.ID))
 		}
 		out.Flows[of[n]] = c.flowReceipt(ctx, r)
 	}
@@ -173,7 +182,7 @@ func (c Caller) ListFlows(ctx context.Context, p api.ListFlowsParams) (api.FlowP
 }
 
 func flowFilter(p api.ListFlowsParams, live bool) flow.Filter {
-	return flow.Filter{Status: p.Status, Reason: p.Reason, Blueprint: p.Blueprint, Trigger: p.Trigger, Caller: p.Caller, Live: live}
+	return flow.Filter{Status: p.Status, Reason: p.Reason, Blueprint: p.Blueprint, Trigger: p.Trigger, Caller: p.Caller, Awaits: p.Awaits, Live: live}
 }
 
 // findFlows finds what of flows is wanted that a filter fits; live: only what has not ended.
@@ -184,6 +193,10 @@ func (c Caller) findFlows(ctx context.Context, p api.ListFlowsParams, w wanted[d
 	}
 	if p.Reason != "" && !p.Reason.Known() {
 		return none, domain.Invalidf("reason %q: want succeeded, failed, errored, cancelled or stuck", p.Reason)
+	}
+	if p.Awaits != "" && !p.Awaits.Known() {
+		return none, domain.Invalidf("awaits %q: want jobs, decision or others%s", p.Awaits, didYouMean(string(p.Awaits),
+			[]string{string(domain.AwaitsJobs), string(domain.AwaitsDecision), string(domain.AwaitsOthers)}))
 	}
 	filter := flowFilter(p, live)
 	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {

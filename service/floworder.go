@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/identity"
 )
 
 // act has an order done in the caller's name.
@@ -31,7 +32,10 @@ func (c Caller) CancelFlow(ctx context.Context, p api.FlowParams) (api.FlowDone,
 
 // RetryFlow starts again what ended in error.
 func (c Caller) RetryFlow(ctx context.Context, p api.RetryFlowParams) (api.FlowDone, error) {
-	return c.act(ctx, domain.VerbRetry, p.FlowParams, flow.Order{Verb: flow.OrderRetry, Failed: p.Failed})
+	if p.Key != "" && p.Step == "" {
+		return api.FlowDone{}, domain.Invalidf("key %q: an element of which step? name it too", p.Key)
+	}
+	return c.act(ctx, domain.VerbRetry, p.FlowParams, flow.Order{Verb: flow.OrderRetry, Failed: p.Failed, NoCache: p.NoCache, Step: p.Step, Key: p.Key})
 }
 
 // maxComment bounds what a person says about a step.
@@ -62,14 +66,63 @@ func (c Caller) SkipStep(ctx context.Context, p api.StepParams) (api.FlowDone, e
 	return c.onStep(ctx, domain.VerbStart, p, flow.OrderSkip)
 }
 
+// MarkStepDone marks a step as done, with a result.
+func (c Caller) MarkStepDone(ctx context.Context, p api.DoneParams) (api.FlowDone, error) {
+	if _, err := c.mayFlow(ctx, domain.VerbStart, p.FlowParams); err != nil {
+		return api.FlowDone{}, err
+	}
+	if err := checkStep(&p.StepParams); err != nil {
+		return api.FlowDone{}, err
+	}
+	if err := domain.ValidateParams(p.Result); err != nil {
+		return api.FlowDone{}, domain.Invalidf("result: %v", err)
+	}
+	return c.act(ctx, domain.VerbStart, p.FlowParams, flow.Order{Verb: flow.OrderDone, Step: p.Step, Text: p.Comment, Answers: p.Result})
+}
+
+// RerunFlow makes a new flow of one that has ended.
+func (c Caller) RerunFlow(ctx context.Context, p api.RerunFlowParams) (api.SubmittedFlow, error) {
+	if _, err := c.mayFlow(ctx, domain.VerbCreate, p.FlowParams); err != nil {
+		return api.SubmittedFlow{}, err
+	}
+	r, err := c.api.parts.Flows.Rerun(ctx, p.Context, p.Flow, flow.Rerun{Caller: c.who.Actor, From: p.From, Trigger: p.Trigger, NoCache: p.NoCache,
+		Ticket: c.once.name(0)})
+	if err != nil {
+		return api.SubmittedFlow{}, err
+	}
+	return api.SubmittedFlow{ID: r.ID, Key: domain.FlowKey(r.ID), Existing: r.Existing, Archived: r.Archived}, nil
+}
+
 // ApproveStep lets a step succeed that waits for a decision.
-func (c Caller) ApproveStep(ctx context.Context, p api.StepParams) (api.FlowDone, error) {
-	return c.onStep(ctx, domain.VerbStart, p, flow.OrderApprove)
+func (c Caller) ApproveStep(ctx context.Context, p api.DecideParams) (api.FlowDone, error) {
+	return c.decideStep(ctx, p, flow.OrderApprove)
 }
 
 // RejectStep lets a step fail that waits for a decision.
-func (c Caller) RejectStep(ctx context.Context, p api.StepParams) (api.FlowDone, error) {
-	return c.onStep(ctx, domain.VerbStart, p, flow.OrderReject)
+func (c Caller) RejectStep(ctx context.Context, p api.DecideParams) (api.FlowDone, error) {
+	return c.decideStep(ctx, p, flow.OrderReject)
+}
+
+func (c Caller) decideStep(ctx context.Context, p api.DecideParams, order flow.Verb) (api.FlowDone, error) {
+	t, err := c.mayFlow(ctx, domain.VerbStart, p.FlowParams)
+	if err != nil {
+		return api.FlowDone{}, err
+	}
+	if err := checkStep(&p.StepParams); err != nil {
+		return api.FlowDone{}, err
+	}
+	a, submitter, err := c.api.parts.Flows.Approval(ctx, p.Context, p.Flow, p.Step)
+	if err != nil {
+		return api.FlowDone{}, err
+	}
+	if a != nil {
+		if err := identity.MayDecide(t, c.who.Actor, submitter, a.Approvers, a.NotSubmitter); err != nil {
+			c.api.parts.Audit.Record(domain.AuditEntry{Actor: c.who.Actor, Verb: c.word, Object: domain.FlowKey(p.Flow), Context: p.Context,
+				Outcome: domain.AuditDenied, Detail: p.AuditDetail()})
+			return api.FlowDone{}, domain.Forbiddenf("step %s of flow %d: %v", p.Step, p.Flow, err)
+		}
+	}
+	return c.act(ctx, domain.VerbStart, p.FlowParams, flow.Order{Verb: order, Step: p.Step, Text: p.Comment, Answers: p.Answers})
 }
 
 // UpdateFlow changes steps of a flow that lives. Only its creator may.

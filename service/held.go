@@ -53,8 +53,8 @@ func (c Caller) CallHeld(ctx context.Context, o *Operation, params any, asRead f
 	return result, err
 }
 
-// readingOf are the parameters that read the thing which params are about: what stands in
-// the path has the same name in both.
+// readingOf are the parameters that read the thing which params are about: what names it,
+// in the path or by the tag thing, has the same name in both.
 func readingOf(read *api.Operation, params any) (any, error) {
 	name, err := nameInText(params)
 	if err != nil {
@@ -63,7 +63,7 @@ func readingOf(read *api.Operation, params any) (any, error) {
 	reading := read.NewParams()
 	to, from := reflect.ValueOf(reading).Elem(), reflect.ValueOf(params).Elem()
 	for _, f := range api.FieldsOf(to.Type()) {
-		if f.Tag.Get("path") == "" {
+		if f.Tag.Get("path") == "" && f.Tag.Get("thing") == "" {
 			continue
 		}
 		field := to.FieldByIndex(f.Index)

@@ -31,6 +31,9 @@ func TestAHeldChangeIsExact(t *testing.T) {
 		list := domain.List[domain.Address]{domain.Address("https://" + host)}
 		return api.UpdateActorParams{Actor: reader, ActorChange: domain.ActorChange{Address: &list}}
 	}
+	ban := func(reason string) api.BanParams {
+		return api.BanParams{In: house, BanInput: api.BanInput{BanScope: domain.BanScope{Kind: domain.BanType, Name: "shell"}, Level: domain.BanPick, Reason: reason}}
+	}
 	duty := func(name string) domain.Duties {
 		return domain.Duties{Rules: []domain.DutyRule{{Host: name, Disable: []domain.Role{domain.RoleRunner}}}}
 	}
@@ -51,6 +54,7 @@ func TestAHeldChangeIsExact(t *testing.T) {
 		{"blueprint.apply", text("one"), text("two"), text("three"), admin},
 		{"blueprint.delete", text("one"), text("two"), api.NameBlueprintParams{Context: house, Name: "b"}, admin},
 		{"saga.apply", sagaText("one"), sagaText("two"), sagaText("three"), admin},
+		{"saga.delete", sagaText("one"), sagaText("two"), api.DeleteSagaParams{Context: house, Name: "s"}, admin},
 		{"routine.apply", routine("one"), routine("two"), routine("three"), admin},
 		{"routine.resume", routine("one"), routine("two"), api.RoutineParams{Context: house, Name: "r"}, admin},
 		{"routine.delete", routine("one"), routine("two"), api.RoutineParams{Context: house, Name: "r"}, admin},
@@ -58,6 +62,10 @@ func TestAHeldChangeIsExact(t *testing.T) {
 		{"context.grant", weight(2), weight(3), api.GrantParams{Context: house, Actor: stranger, Role: domain.Reader}, admin},
 		{"actor.update", address("a.example"), address("b.example"), address("c.example"), operator},
 		{"duty.set", duty("one"), duty("two"), duty("three"), operator},
+		{"ban.set", ban("one"), ban("two"), ban("three"), admin},
+		{"ban.lift", ban("one"), ban("two"), api.LiftParams{In: house, BanScope: domain.BanScope{Kind: domain.BanType, Name: "shell"}}, admin},
+		{"ban.set_all", ban("one").BanInput, ban("two").BanInput, ban("three").BanInput, operator},
+		{"ban.lift_all", ban("one").BanInput, ban("two").BanInput, ban("").BanScope, operator},
 		{"duty.clear", duty("one"), duty("two"), api.DutyParams{}, operator},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -67,6 +75,9 @@ func TestAHeldChangeIsExact(t *testing.T) {
 			do := func(params any) {
 				t.Helper()
 				o := service.Named(makes[noun])
+				if strings.HasSuffix(tc.name, "_all") {
+					o = service.Named(makes[noun] + "_all")
+				}
 				if _, err := o.Call(t.Context(), c, pointerTo(params)); err != nil {
 					t.Fatal(err)
 				}
@@ -95,7 +106,7 @@ func TestAHeldChangeIsExact(t *testing.T) {
 
 // makes are the operations that make or change a thing, by its noun.
 var makes = map[string]string{"schedule": "schedule.apply", "blueprint": "blueprint.apply", "saga": "saga.apply", "routine": "routine.apply",
-	"context": "context.update", "actor": "actor.update", "duty": "duty.set"}
+	"context": "context.update", "actor": "actor.update", "duty": "duty.set", "ban": "ban.set"}
 
 func pointerTo(params any) any {
 	p := reflect.New(reflect.TypeOf(params))

@@ -34,8 +34,9 @@ func jobOf(in *api.JobInput, caller domain.ActorID, tenant domain.TenantID) (*do
 	}
 	return &domain.Job{
 		ID: in.ID, CallerID: caller, ContextID: tenant, Script: in.Script, ScriptType: in.ScriptType, Timeout: in.Timeout,
-		Retries: in.Retries, Retry: in.Retry, EnvVars: in.EnvVars, Prerequisites: in.Prerequisites, Dependends: needs, Priority: in.Priority,
+		Retries: in.Retries, Retry: in.Retry, EnvVars: in.EnvVars, Secrets: in.Secrets, Prerequisites: in.Prerequisites, Dependends: needs, Priority: in.Priority,
 		NotBefore: in.NotBefore, ForRunner: in.ForRunner, PrerequisiteTimeout: in.PrerequisiteTimeout, TraceID: in.TraceID, Affinity: in.Affinity, At: in.At,
+		Artifacts: in.Artifacts,
 	}, nil
 }
 
@@ -66,9 +67,15 @@ func (c Caller) SubmitJobs(ctx context.Context, p api.SubmitParams) (api.JobSubm
 	if err := c.numberJobs(ctx, jobs); err != nil {
 		return api.JobSubmitted{}, err
 	}
+	began := time.Now()
 	receipts, err := c.api.parts.Jobs.Submit(ctx, p.Context, jobs)
 	if err != nil {
 		return api.JobSubmitted{}, err
+	}
+	for i := range receipts {
+		if r := &receipts[i]; r.Err == nil && !r.Existing {
+			c.asked(ctx, p.Context, began, r.Key.String())
+		}
 	}
 	if single && receipts[0].Err != nil {
 		return api.JobSubmitted{}, receipts[0].Err

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -21,6 +22,19 @@ func checkLogs(p api.LogParams) error {
 	if p.Limit < 0 || p.Limit > logsMost {
 		return domain.Invalidf("limit %d: want 1 to %d", p.Limit, logsMost)
 	}
+	if p.Attempt < 0 {
+		return domain.Invalidf("attempt %d: want its number, from 1 on", p.Attempt)
+	}
+	return checkWanted(p.LogWanted)
+}
+
+func checkWanted(w api.LogWanted) error {
+	if w.Tail < 0 || w.Tail > logsMost {
+		return domain.Invalidf("tail %d: want 1 to %d lines", w.Tail, logsMost)
+	}
+	if w.SinceMs < 0 {
+		return domain.Invalidf("since_ms %d: want Unix milliseconds", w.SinceMs)
+	}
 	return nil
 }
 
@@ -33,25 +47,39 @@ func (c Caller) JobLogs(ctx context.Context, p api.LogParams) (api.LogPage, erro
 	if err := checkLogs(p); err != nil {
 		return api.LogPage{}, err
 	}
-	if p.Limit == 0 {
-		p.Limit = logsDefault
+	log := jobLines{c: c, of: p.JobParams}
+	page, err := log.page(ctx, p)
+	if err != nil || len(page.Logs) > 0 {
+		return page, err
 	}
-	lines, err := c.api.parts.Jobs.Logs(ctx, p.Context, p.Key(), p.From, p.Limit)
+	// Nothing said, or no such job: only the record tells.
+	if _, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key()); err != nil {
+		if _, log.archived, err = c.showArchived(ctx, p.JobParams, err); err != nil {
+			return api.LogPage{}, err
+		}
+		log.gone = true
+		return log.page(ctx, p)
+	}
+	return page, nil
+}
+
+// page is a part of the lines that are wanted.
+func (l *jobLines) page(ctx context.Context, p api.LogParams) (api.LogPage, error) {
+	from, to, err := l.span(ctx, &p)
 	if err != nil {
 		return api.LogPage{}, err
 	}
-	if len(lines) == 0 {
-		// Nothing said, or no such job: only the record tells.
-		if _, err := c.api.parts.Jobs.Show(ctx, p.Context, p.Key()); err != nil {
-			if _, lines, err = c.showArchived(ctx, p.JobParams, err); err != nil {
-				return api.LogPage{}, err
-			}
-			from := min(p.From, len(lines))
-			lines = lines[from:min(from+p.Limit, len(lines))]
-		}
-		lines = append([]domain.Log{}, lines...) // never null
+	n := cmp.Or(p.Limit, max(logsDefault, p.Tail))
+	if to >= 0 {
+		n = min(n, max(to-from, 0))
 	}
-	return api.LogPage{From: p.From, Logs: lines}, nil
+	page := api.LogPage{From: from, Logs: []domain.Log{}}
+	if n > 0 {
+		var lines []domain.Log
+		lines, err = l.read(ctx, from, n)
+		page.Logs = append(page.Logs, lines...) // never null
+	}
+	return page, err
 }
 
 // FollowLogs is the stream of job.logs. params are *[api.LogParams].
@@ -64,10 +92,16 @@ func (c Caller) FollowLogs(ctx context.Context, params any, emit func(api.Event)
 	if err := checkLogs(p); err != nil {
 		return err
 	}
-	number := p.From
-	err = c.api.parts.Jobs.FollowLogs(ctx, p.Context, p.Key(), p.From, func(l domain.Log) error {
+	number, to, err := (&jobLines{c: c, of: p.JobParams}).span(ctx, &p)
+	if err != nil {
+		return err
+	}
+	err = c.api.parts.Jobs.FollowLogs(ctx, p.Context, p.Key(), number, func(l domain.Log) error {
 		e := api.Event{Name: api.EventLog, ID: strconv.Itoa(number), Data: l}
 		number++
+		if to >= 0 && number > to || p.Attempt > 0 && l.Attempt != p.Attempt || l.AtMs < p.SinceMs {
+			return nil
+		}
 		return emit(e)
 	})
 	if err != nil {

@@ -207,7 +207,8 @@ func TestWhatIsRefusedOfAMessage(t *testing.T) {
 				l.Pubkey = m.keys[admin].Pubkey()
 			})}, domain.ErrForbidden},
 			{"altered after it was signed", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.Message = "goodbye" })}, domain.ErrForbidden},
-			{"signed for another context", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.SrcContext = servicetest.Open })}, domain.ErrInvalid},
+			{"signed for another context", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.SrcContext = servicetest.Open })},
+				domain.ErrInvalid},
 			{"signed without an id", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.ID = 0 })}, domain.ErrInvalid},
 			{"signed, and good for ever", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.ExpiresAt += 1 << 30 })}, domain.ErrInvalid},
 			{"signed, and too old", admin, api.SendParams{Message: signed(admin, func(l *domain.Message) { l.CreatedAt -= 7200; l.ExpiresAt -= 7200 })},
@@ -375,7 +376,8 @@ func TestAMessageWithAKeyIsSentOnce(t *testing.T) {
 			var asking sync.WaitGroup
 			for n := range ids {
 				ask := func() {
-					got, _, err := m.api.As(admin).CallOnce(m.Context(), send, house, &api.SendParams{Context: house, Message: message}, message.Message+"k", [32]byte{byte(i)})
+					got, _, err := m.api.As(admin).CallOnce(m.Context(), send, house, &api.SendParams{Context: house, Message: message}, message.Message+"k",
+						[32]byte{byte(i)})
 					if err != nil {
 						t.Errorf("request %d of %s: %v", n, message.MessageType, err)
 						return

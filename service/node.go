@@ -3,6 +3,8 @@ package service
 import (
 	"cmp"
 	"context"
+	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +53,8 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		if a, late, err := clockwork.Overdue(short, c.api.parts.Records); err == nil && late > 0 {
 			whole.LateAlarm = &api.LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}
 		}
+		c.api.standsOn(short, &whole)
+		whole.NowMs = time.Now().UnixMilli()
 		whole.BoardError, whole.StreamError, whole.DiskError = health.Board, health.Streams, health.Disk
 		return whole, nil
 	}
@@ -72,6 +76,19 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 	}
 	i.Sagas = seen
 	return i, nil
+}
+
+// standsOn says what the node stands on.
+func (s *Service) standsOn(ctx context.Context, i *api.Info) {
+	if s.parts.Settings != nil {
+		i.Settings = s.parts.Settings(ctx)
+	}
+	if s.parts.Certificates != nil {
+		i.Certificates = s.parts.Certificates()
+	}
+	if s.parts.Sizes != nil {
+		i.Sizes = s.parts.Sizes()
+	}
 }
 
 // DrainNode begins the graceful end of this node. It returns at once.
@@ -102,6 +119,42 @@ func (c Caller) ReloadNode(ctx context.Context, _ api.AdminParams) (api.NodeRelo
 		return api.NodeReloaded{}, err
 	}
 	return api.NodeReloaded{Name: name, Effects: c.api.parts.Info().Effects, Restart: restart}, nil
+}
+
+// logLevels are those that a person may choose.
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
+// SetLogLevel changes from which level on the node writes lines.
+func (c Caller) SetLogLevel(ctx context.Context, p api.LogLevelParams) (api.NodeLogging, error) {
+	name := c.api.parts.Info().Name
+	if err := c.mayHere(ctx, domain.VerbAdministrate, "node:"+name); err != nil {
+		return api.NodeLogging{}, err
+	}
+	level, known := logLevels[p.Level]
+	if !known {
+		return api.NodeLogging{}, domain.Invalidf("level %.20q: want debug, info, warn or error", p.Level)
+	}
+	if c.api.parts.LogLevel == nil {
+		return api.NodeLogging{}, domain.Unavailablef("this node lives for one command only, and has no log")
+	}
+	before := strings.ToLower(c.api.parts.LogLevel.Level().String())
+	// Both ends of a change are in the log, whichever level they need.
+	c.api.log.WarnContext(ctx, "log level changed", "level_before", before, "level_now", p.Level, "actor", uint32(c.who.Actor))
+	c.api.parts.LogLevel.Set(level)
+	return api.NodeLogging{Name: name, Level: p.Level, Before: before}, nil
+}
+
+// BackupNode answers with a backup, which has the keys of the node in it.
+func (c Caller) BackupNode(ctx context.Context, _ api.AdminParams) (api.Bytes, error) {
+	name := c.api.parts.Info().Name
+	if err := c.mayHere(ctx, domain.VerbAdministrate, "node:"+name); err != nil {
+		return api.Bytes{}, err
+	}
+	if c.api.parts.Backup == nil {
+		return api.Bytes{}, domain.Unavailablef("this node cannot be backed up")
+	}
+	c.api.log.InfoContext(ctx, "node is backed up", "actor", uint32(c.who.Actor))
+	return api.Bytes{Write: func(to io.Writer) error { return c.api.parts.Backup(ctx, to) }}, nil
 }
 
 // DiscardValue removes a value from the board's store that cannot be read. With the

@@ -30,30 +30,56 @@ var Operations = []Operation{
 	on(api.JobCancel, Caller.CancelJob),
 	on(api.JobRetry, Caller.RetryJob),
 	on(api.JobExplain, Caller.ExplainJob),
+	on(api.JobSignal, Caller.SignalJob),
+	on(api.JobHistory, Caller.JobHistory),
+	on(api.JobFork, Caller.ForkJob),
+	on(api.JobArtifacts, Caller.ListJobArtifacts),
+	on(api.JobArtifact, Caller.ReadJobArtifact),
 	on(api.WorkerRegister, Caller.RegisterWork),
 	on(api.WorkerClaim, Caller.ClaimWork),
 	on(api.WorkerExtend, Caller.ExtendWork),
 	on(api.WorkerFinish, Caller.FinishWork),
+	on(api.WorkerStep, Caller.StepWork),
 	on(api.WorkerLog, Caller.LogWork),
 	on(api.FlowSubmit, Caller.SubmitFlows),
 	on(api.FlowList, Caller.ListFlows),
 	on(api.FlowShow, Caller.ShowFlow),
 	on(api.FlowWait, Caller.WaitFlow).streams(Caller.WatchFlow),
+	on(api.FlowLogs, Caller.FlowLogs).streams(Caller.FollowFlowLogs),
 	on(api.FlowGraph, Caller.GraphFlow),
 	on(api.FlowExplain, Caller.ExplainFlow),
 	on(api.FlowCancel, Caller.CancelFlow),
 	on(api.FlowRetry, Caller.RetryFlow),
 	on(api.FlowSkip, Caller.SkipStep),
+	on(api.FlowMarkDone, Caller.MarkStepDone),
+	on(api.FlowRerun, Caller.RerunFlow),
 	on(api.FlowApprove, Caller.ApproveStep),
 	on(api.FlowReject, Caller.RejectStep),
 	on(api.FlowUpdate, Caller.UpdateFlow),
 	on(api.FlowPause, Caller.PauseFlow),
 	on(api.FlowResume, Caller.ResumeFlow),
 	on(api.FlowDelete, Caller.DeleteFlow),
+	on(api.FlowArtifacts, Caller.ListFlowArtifacts),
+	on(api.FlowArtifact, Caller.ReadFlowArtifact),
 	on(api.ArchiveSearch, Caller.SearchArchive),
 	on(api.ArchiveExport, Caller.ExportArchive),
 	on(api.ArchiveShow, Caller.ShowArchive),
 	on(api.PrerequisiteMeet, Caller.MeetPrerequisite),
+	on(api.SecretSet, Caller.SetSecret),
+	on(api.SecretList, Caller.ListSecrets),
+	on(api.SecretDelete, Caller.DeleteSecret),
+	on(api.WebhookCreate, Caller.CreateWebhook),
+	on(api.WebhookUpdate, Caller.UpdateWebhook),
+	on(api.WebhookList, Caller.ListWebhooks),
+	on(api.WebhookShow, Caller.ShowWebhook),
+	on(api.WebhookDelete, Caller.DeleteWebhook),
+	on(api.WebhookRotate, Caller.RotateWebhook),
+	on(api.ListenerApply, Caller.ApplyListener),
+	on(api.ListenerList, Caller.ListListeners),
+	on(api.ListenerShow, Caller.ShowListener),
+	on(api.ListenerDelete, Caller.DeleteListener),
+	on(api.ListenerPause, Caller.PauseListener),
+	on(api.ListenerResume, Caller.ResumeListener),
 	on(api.ScheduleApply, Caller.ApplySchedule),
 	on(api.ScheduleList, Caller.ListSchedules),
 	on(api.ScheduleShow, Caller.ShowSchedule),
@@ -62,6 +88,8 @@ var Operations = []Operation{
 	on(api.SchedulePause, Caller.PauseSchedule),
 	on(api.ScheduleResume, Caller.ResumeSchedule),
 	on(api.ScheduleTrigger, Caller.TriggerSchedule),
+	on(api.ScheduleBackfill, Caller.BackfillSchedule),
+	on(api.ScheduleBackfillCancel, Caller.CancelBackfill),
 	on(api.BlueprintApply, Caller.ApplyBlueprint),
 	on(api.BlueprintList, Caller.ListBlueprints),
 	on(api.BlueprintShow, Caller.ShowBlueprint),
@@ -73,6 +101,7 @@ var Operations = []Operation{
 	on(api.ContextCreate, Caller.CreateContext),
 	on(api.ContextList, Caller.ListContexts),
 	on(api.ContextShow, Caller.ShowContext),
+	on(api.ContextArtifacts, Caller.ArtifactRoom),
 	on(api.ContextGrant, Caller.GrantContext),
 	on(api.ContextRevoke, Caller.RevokeContext),
 	on(api.ContextUpdate, Caller.UpdateContext),
@@ -93,11 +122,15 @@ var Operations = []Operation{
 	on(api.NodeInfo, Caller.NodeInfo),
 	on(api.NodeDrain, Caller.DrainNode),
 	on(api.NodeReload, Caller.ReloadNode),
+	on(api.NodeLogLevel, Caller.SetLogLevel),
+	on(api.NodeBackup, Caller.BackupNode),
 	on(api.NodeDiscard, Caller.DiscardValue),
 	on(api.BanSet, Caller.SetBan),
+	on(api.BanShow, Caller.ShowBan),
 	on(api.BanList, Caller.ListBans),
 	on(api.BanLift, Caller.LiftBan),
 	on(api.BanSetAll, Caller.SetBanAnywhere),
+	on(api.BanShowAll, Caller.ShowBanAnywhere),
 	on(api.BanListAll, Caller.ListAllBans),
 	on(api.BanLiftAll, Caller.LiftBanAnywhere),
 	on(api.RoutineList, Caller.ListRoutines),
@@ -117,6 +150,7 @@ var Operations = []Operation{
 	on(api.DutySet, Caller.SetDuty),
 	on(api.DutyClear, Caller.ClearDuty),
 	on(api.AuditRun, Caller.RunAudit),
+	on(api.AuditLook, Caller.LookForFindings),
 	on(api.MessageSend, Caller.SendMessage),
 	on(api.MessageList, Caller.ListMessages),
 	on(api.MessageShow, Caller.ShowMessage),
@@ -170,6 +204,8 @@ var Operations = []Operation{
 	on(api.SagaResumeAll, Caller.ResumeAllInstances),
 	on(api.AuditLog, Caller.AuditLog),
 	on(api.AuditLogAll, Caller.NodeAuditLog),
+	on(api.AuditChain, Caller.AuditChain),
+	on(api.AuditChainAll, Caller.NodeAuditChain),
 }
 
 // Named finds an operation.
@@ -199,7 +235,9 @@ func (c Caller) Admit(ctx context.Context, o *Operation, tenant domain.TenantID)
 	return err
 }
 
-// on has an operation done by call. What is done by hand is noted in the audit log.
+// on has an operation done by call. What is done by hand is noted in the audit log: of a
+// bulk operation its beginning and its end, as lines for a hundred thousand things would
+// push out what else the log keeps.
 func on[P, R any](o api.Op[P, R], call func(Caller, context.Context, P) (R, error)) Operation {
 	return Operation{Operation: o.Operation, Call: func(ctx context.Context, c Caller, params any) (any, error) {
 		c.group, c.word = o.Group(), wordOf(o.Operation)
@@ -208,7 +246,7 @@ func on[P, R any](o api.Op[P, R], call func(Caller, context.Context, P) (R, erro
 			c.first = &first
 		}
 		result, err := call(c, ctx, *params.(*P))
-		if err == nil && o.ByHand {
+		if err == nil && o.ByHand && !c.goesOn {
 			c.api.parts.Audit.Record(domain.AuditEntry{Actor: c.who.Actor, Verb: c.word, Object: first.Object, Context: first.Tenant,
 				Outcome: domain.AuditDone, Detail: detailOf(params)})
 		}

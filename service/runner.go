@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
@@ -11,10 +12,13 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// runnerPage is how many runners are read at once; runnersMost bounds the list.
+// runnerPage is how many runners are read at once.
+const runnerPage = 500
+
+// The parts of the list of runners, by which its cursors begin.
 const (
-	runnerPage  = 500
-	runnersMost = 10_000
+	ofNodes   = "nodes"
+	ofContext = "context"
 )
 
 // ListRunners lists the runners of the nodes, then those of one context.
@@ -22,11 +26,35 @@ func (c Caller) ListRunners(ctx context.Context, p api.ListRunnersParams) (api.R
 	if err := c.mayRunners(ctx, p.Context, "runners"); err != nil {
 		return api.RunnerPage{}, err
 	}
-	list := api.RunnerPage{Runners: []domain.Runner{}}
-	if err := c.addRunners(ctx, &list, 0, p.Context); err != nil || p.Context == 0 {
-		return list, err
+	limit, err := directoryLimit(p.Limit)
+	if err != nil {
+		return api.RunnerPage{}, err
 	}
-	return list, c.addRunners(ctx, &list, layout.SpaceOf(p.Context), p.Context)
+	part, cursor, _ := strings.Cut(cmp.Or(p.Cursor, ofNodes), ":")
+	if part != ofNodes && (part != ofContext || p.Context == 0) {
+		return api.RunnerPage{}, domain.Invalidf("cursor %q: want the next of the page before, with the same context", domain.PlainText(p.Cursor, 100))
+	}
+	list := api.RunnerPage{Runners: []domain.Runner{}}
+	if part == ofNodes {
+		if cursor, err = c.addRunners(ctx, &list, 0, p.Context, cursor, limit); err != nil {
+			return list, err
+		}
+		if cursor != "" || p.Context != 0 && len(list.Runners) >= limit {
+			list.Next = ofNodes + ":" + cursor
+			if cursor == "" {
+				list.Next = ofContext
+			}
+			return list, nil
+		}
+	}
+	if p.Context == 0 {
+		return list, nil
+	}
+	cursor, err = c.addRunners(ctx, &list, layout.SpaceOf(p.Context), p.Context, cursor, limit)
+	if cursor != "" {
+		list.Next = ofContext + ":" + cursor
+	}
+	return list, err
 }
 
 // mayRunners asks for the right to see runners: that of the operator, and where a
@@ -74,19 +102,19 @@ func (c Caller) ShowRunner(ctx context.Context, p api.RunnerParams) (domain.Runn
 	return layout.DecodeRunner(key, recs[0])
 }
 
-// addRunners adds those of one space, by id, as they may be seen from a context.
-func (c Caller) addRunners(ctx context.Context, list *api.RunnerPage, space board.Space, from domain.TenantID) error {
-	cursor := ""
+// addRunners adds those of one space, by id, as they may be seen from a context, until the list
+// has about limit. It returns from where to go on; "" is the end.
+func (c Caller) addRunners(ctx context.Context, list *api.RunnerPage, space board.Space, from domain.TenantID, cursor string, limit int) (string, error) {
 	seen := map[string]bool{} // a key may come twice in a listing
 	begin := len(list.Runners)
-	for len(list.Runners) < runnersMost {
-		keys, next, err := c.api.parts.Records.Keys(ctx, space, layout.RunnerPrefix, cursor, runnerPage)
+	for len(list.Runners) < limit {
+		keys, next, err := c.api.parts.Records.Keys(ctx, space, layout.RunnerPrefix, cursor, min(runnerPage, limit-len(list.Runners)))
 		if err != nil {
-			return err
+			return "", err
 		}
 		recs, err := board.Readable(c.api.parts.Records.Get(ctx, space, keys...))
 		if err != nil {
-			return err
+			return "", err
 		}
 		for i, rec := range recs {
 			if rec == nil || seen[keys[i]] {
@@ -105,5 +133,5 @@ func (c Caller) addRunners(ctx context.Context, list *api.RunnerPage, space boar
 		}
 	}
 	slices.SortFunc(list.Runners[begin:], func(a, b domain.Runner) int { return cmp.Compare(a.ID, b.ID) })
-	return nil
+	return cursor, nil
 }

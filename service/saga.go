@@ -31,6 +31,7 @@ type Sagas interface {
 	Follow(ctx context.Context, tenant domain.TenantID, name, correlation string, after int64, each func([]domain.SagaEntry) error) (*domain.SagaInstance, error)
 	Explain(ctx context.Context, tenant domain.TenantID, name, correlation string) (domain.SagaExplanation, error)
 	AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
+	LookWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
 	Pause(ctx context.Context, tenant domain.TenantID, name, correlation string) error
 	Resume(ctx context.Context, tenant domain.TenantID, name, correlation string) error
 

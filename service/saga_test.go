@@ -162,7 +162,8 @@ func TestASagaFromItsFileToItsEnd(t *testing.T) {
 		if in := s.instance(".."); in.State != "paid" || string(in.Data) != `{"total":4}` {
 			t.Errorf("got %+v", in)
 		}
-		list, err := s.as(reader).ListInstances(t.Context(), api.ListInstancesParams{Context: house, Name: "order", InstanceFilter: api.InstanceFilter{Where: `state == "paid" && data.total > 3`}})
+		list, err := s.as(reader).ListInstances(t.Context(), api.ListInstancesParams{Context: house, Name: "order",
+			InstanceFilter: api.InstanceFilter{Where: `state == "paid" && data.total > 3`}})
 		if err != nil || len(list.Instances) != 1 || list.Instances[0].Correlation != ".." || list.Instances[0].Steps != nil {
 			t.Errorf("instances: got %+v, %v", list, err)
 		}
@@ -324,7 +325,8 @@ func TestVersionsOfASaga(t *testing.T) {
 	if list, err := c.ListInstances(ctx, api.ListInstancesParams{Context: house, Name: "ordre"}); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("instances of none: got %+v, %v", list, err)
 	}
-	if _, err := c.ListInstances(ctx, api.ListInstancesParams{Context: house, Name: "order", InstanceFilter: api.InstanceFilter{Where: "1 +"}}); !errors.Is(err, domain.ErrInvalid) {
+	cut := api.InstanceFilter{Where: "1 +"}
+	if _, err := c.ListInstances(ctx, api.ListInstancesParams{Context: house, Name: "order", InstanceFilter: cut}); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("a condition that is none: got %v", err)
 	}
 	if out, err := r.api.As(admin).DeleteSaga(ctx, api.DeleteSagaParams{Context: house, Name: "order"}); err != nil || out.Versions != 2 {

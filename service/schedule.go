@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/listing"
@@ -22,6 +23,10 @@ type Schedules interface {
 	Resume(ctx context.Context, tenant domain.TenantID, name string) (*domain.Schedule, error)
 	Trigger(ctx context.Context, tenant domain.TenantID, name string, by domain.ActorID) (flow.Receipt, error)
 	Upcoming(def domain.Schedule, after time.Time, n int) ([]time.Time, error)
+	Backfill(ctx context.Context, tenant domain.TenantID, name string, ask domain.Backfill) (*domain.Schedule, error)
+	PlanBackfill(ctx context.Context, tenant domain.TenantID, name string, ask domain.Backfill) (clockwork.BackfillPlan, error)
+	CancelBackfill(ctx context.Context, tenant domain.TenantID, name string) (*domain.Schedule, error)
+	Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error)
 }
 
 // defaultUpcoming is how many of its next times a schedule is shown with.
@@ -167,4 +172,35 @@ func (c Caller) TriggerSchedule(ctx context.Context, p api.ScheduleParams) (api.
 		return api.ScheduleTriggered{}, err
 	}
 	return api.ScheduleTriggered{Flow: domain.FlowKey(r.ID), Existing: r.Existing}, nil
+}
+
+// BackfillSchedule begins to make the flows of a schedule's past times, in the caller's name,
+// or says which they would be.
+func (c Caller) BackfillSchedule(ctx context.Context, p api.ScheduleBackfillParams) (api.ScheduleBackfilled, error) {
+	if _, err := c.maySchedule(ctx, domain.VerbStart, p.Context, p.Name); err != nil {
+		return api.ScheduleBackfilled{}, err
+	}
+	ask := domain.Backfill{From: p.From, To: p.To, Max: cmp.Or(p.Max, 1), CallerID: c.who.Actor}
+	if p.DryRun {
+		plan, err := c.api.parts.Schedules.PlanBackfill(ctx, p.Context, p.Name, ask)
+		out := api.ScheduleBackfilled{Backfill: plan.Backfill}
+		for _, at := range plan.Times {
+			one := api.BackfillTime{At: at.At, Trigger: at.Trigger}
+			if at.Flow != 0 {
+				one.Flow = domain.FlowKey(at.Flow)
+			}
+			out.Times = append(out.Times, one)
+		}
+		return out, err
+	}
+	s, err := c.api.parts.Schedules.Backfill(ctx, p.Context, p.Name, ask)
+	if err != nil {
+		return api.ScheduleBackfilled{}, err
+	}
+	return api.ScheduleBackfilled{Backfill: *s.State.Backfill}, nil
+}
+
+// CancelBackfill ends the backfill of a schedule; its flows go on.
+func (c Caller) CancelBackfill(ctx context.Context, p api.ScheduleParams) (api.Schedule, error) {
+	return c.onSchedule(ctx, domain.VerbCancel, p, c.api.parts.Schedules.CancelBackfill)
 }

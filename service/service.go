@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"io"
+	"iter"
 	"log/slog"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/turns"
 	"github.com/ramet-run/ramet/listing"
+	"github.com/ramet-run/ramet/tracing"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -19,6 +22,7 @@ type Jobs interface {
 	ClaimFor(ctx context.Context, w domain.Worker, ask domain.WorkerAsk) ([]domain.Assignment, error)
 	ExtendFor(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error)
 	FinishFor(ctx context.Context, w domain.Worker, ends []domain.AttemptEnd) (done []domain.AttemptEnded, errs []error, err error)
+	StepFor(ctx context.Context, w domain.Worker, ask domain.WorkerStep) (domain.WorkerStepAnswer, error)
 	LogFor(ctx context.Context, w domain.Worker, held domain.HeldAttempt, lines []domain.LogLine) error
 	RegisterTypes(ctx context.Context, tenant domain.TenantID, types []domain.ScriptType) error
 	Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error)
@@ -28,11 +32,24 @@ type Jobs interface {
 	Cancel(ctx context.Context, tenant domain.TenantID, key domain.JobKey, by domain.ActorID) (*domain.Job, error)
 	Retry(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
 	Explain(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (domain.JobExplanation, error)
+	Signal(ctx context.Context, tenant domain.TenantID, key domain.JobKey, s domain.Signal) (*domain.Job, error)
+	SignalsOf(ctx context.Context, tenant domain.TenantID, key domain.JobKey) ([]domain.Signal, error)
+	History(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, n int) (events []domain.HistoryEvent, total int, err error)
+	Fork(ctx context.Context, tenant domain.TenantID, key domain.JobKey, step string, caller domain.ActorID, from *domain.Job) (*domain.Job, error)
 	Lost(ctx context.Context, tenant domain.TenantID, item string) (found domain.Finding, ok bool, err error)
 	Logs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, n int) ([]domain.Log, error)
 	FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, each func(domain.Log) error) error
+	LogLen(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (int, error)
+	LogsChange(ctx context.Context, tenant domain.TenantID, caller domain.ActorID) (<-chan board.Event, error)
+	Heads(ctx context.Context, tenant domain.TenantID, keys []domain.JobKey) ([]*domain.Job, error)
+	MadeFor(ctx context.Context, tenant domain.TenantID, f *domain.Flow, above domain.JobID) (jobs []*domain.Job, top domain.JobID, err error)
 	MarkMet(ctx context.Context, tenant domain.TenantID, name string) error
 	AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
+	LookWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
+	// Artifacts are the files that jobs have left: see [work.Engine.Artifacts].
+	Artifacts(ctx context.Context, tenant domain.TenantID, of work.Leavers, after work.LeftAt) iter.Seq2[work.LeftFile, error]
+	ArtifactRoom(ctx context.Context, tenant domain.TenantID) (domain.ArtifactRoom, error)
+	OpenArtifact(ctx context.Context, tenant domain.TenantID, sum string, offset int64) (io.ReadCloser, error)
 	// Room returns an error while a context may have no new work.
 	Room(ctx context.Context, tenant domain.TenantID) error
 }
@@ -53,6 +70,8 @@ type Directory interface {
 type AuditLog interface {
 	identity.Recorder
 	Entries(ctx context.Context, tenant domain.TenantID, f identity.AuditFilter) (entries []domain.AuditEntry, more bool, err error)
+	Chain(ctx context.Context, tenant domain.TenantID, outcome domain.AuditOutcome, from int64, limit int) (
+		head domain.AuditHead, lines []string, next int64, err error)
 }
 
 // Access decides who may do what.
@@ -106,16 +125,34 @@ type Parts struct {
 	// node has no streams; NoStreams says why, and what to set.
 	Sagas     Sagas
 	NoStreams string
+	// SagasUnserved finds the sagas of a context that no node serves, where Sagas is nil.
+	// Default: there are none.
+	SagasUnserved func(ctx context.Context, tenant domain.TenantID) ([]domain.Finding, error)
 	// Effects does effects. Default: this node does none.
 	Effects Effects
+	// Tracer takes what is asked for in a trace. Default: nobody.
+	Tracer *tracing.Tracer
 	// Encryption has the keys of contexts. Default: nothing is encrypted.
 	Encryption Encryption
+	// Secrets are those of contexts. Default: this node has none.
+	Secrets Secrets
+	// Webhooks are those of contexts. Default: this node has none.
+	Webhooks Webhooks
+	// Listeners are those of contexts. Default: this node has no streams.
+	Listeners Listeners
+	// PublicURL is the node's address as people and programs outside know it, without a slash at
+	// its end. Default: none.
+	PublicURL string
 	// Drain begins the graceful end of the node. Default: it is ended by a signal
 	// only.
 	Drain func()
+	// Backup writes a backup of the node. Default: there can be none.
+	Backup func(ctx context.Context, to io.Writer) error
 	// Reload reads the config again, as far as it can be without a new start, and
 	// returns the keys of what else has changed. Default: it cannot be.
 	Reload func(ctx context.Context) (restart []string, err error)
+	// LogLevel is from which level on the node's log has lines. Default: it cannot be changed.
+	LogLevel *slog.LevelVar
 	// Writable returns an error while the node may take nothing in. Default: it
 	// always may.
 	Writable func() error
@@ -125,6 +162,12 @@ type Parts struct {
 	// Evictions are sentences about what the board's store has thrown away, or would.
 	// Default: it throws nothing away.
 	Evictions func(ctx context.Context) ([]string, error)
+	// Settings are sentences about servers that are set in a way that costs something,
+	// Certificates those by which the node is known, Sizes what it knows of what is kept.
+	// Default: nobody says.
+	Settings     func(ctx context.Context) []api.Setting
+	Certificates func() []api.Certificate
+	Sizes        func() []api.Size
 	// Board looks whether the board takes what is written. Default: nobody looks.
 	Board func(ctx context.Context) error
 	// Streams looks whether the event streams take messages. Default: there are none.

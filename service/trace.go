@@ -5,8 +5,11 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/tracing"
 )
 
 // traceKey is the context key of the trace that a request belongs to.
@@ -50,4 +53,20 @@ func tracedEvent(ctx context.Context, e *domain.Event) {
 	all := map[string]string{domain.MetaTrace: trace}
 	maps.Copy(all, e.Metadata)
 	e.Metadata = all
+}
+
+// asked tells of jobs, flows and events that a request has made, by their keys, where the
+// request belongs to a trace: what becomes of them hangs there.
+func (c Caller) asked(ctx context.Context, t domain.TenantID, began time.Time, keys ...string) {
+	tracer, now := c.api.parts.Tracer, time.Now()
+	trace := tracer.Wants(TraceID(ctx))
+	if trace == "" {
+		return
+	}
+	for _, key := range keys {
+		kind, _, _ := strings.Cut(key, ":")
+		tracer.Tell(tracing.Span{Trace: trace, ID: tracing.Request(t, key), Parent: tracing.Call(RequestID(ctx)), Name: "submit " + kind,
+			Kind: tracing.Producer, Began: began, Ended: now,
+			Attributes: []tracing.Attribute{{Name: "ramet.context", Value: domain.Tenant{ID: t}.Key()}, {Name: "ramet." + kind, Value: key}}})
+	}
 }

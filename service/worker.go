@@ -62,6 +62,17 @@ func (c Caller) FinishWork(ctx context.Context, p api.FinishParams) (api.Finishe
 	return out, nil
 }
 
+// StepWork answers what a worker's job remembers.
+func (c Caller) StepWork(ctx context.Context, p api.WorkerStepParams) (domain.WorkerStepAnswer, error) {
+	w, err := c.worker(ctx, domain.VerbExtend, p.WorkerParams)
+	if err != nil {
+		return domain.WorkerStepAnswer{}, err
+	}
+	// What its jobs make is as if it had submitted that: it needs the right to.
+	_, w.MayMake = c.may(ctx, domain.VerbCreate, p.Context, "jobs")
+	return c.api.parts.Jobs.StepFor(ctx, w, p.WorkerStep)
+}
+
 // LogWork adds to the log of a worker's job.
 func (c Caller) LogWork(ctx context.Context, p api.WorkerLogParams) (struct{}, error) {
 	w, err := c.worker(ctx, domain.VerbAppendLog, p.WorkerParams)

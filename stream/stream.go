@@ -74,6 +74,11 @@ type Log interface {
 	// broker that is there may not be able to write. The error names the streams.
 	Check(ctx context.Context, streams ...domain.StreamName) error
 
+	// Acked is up to where a durable consumer that is shared ([Queue]) has ended all that it
+	// was given: what is behind is in somebody's hands, or nobody got it yet. there is false
+	// where there is no such consumer.
+	Acked(ctx context.Context, stream domain.StreamName, durable string) (seq uint64, there bool, err error)
+
 	// Drop forgets a durable consumer; one that there is not is no error.
 	Drop(ctx context.Context, stream domain.StreamName, durable string) error
 

@@ -15,12 +15,11 @@ type circleMetrics struct {
 	seconds *prometheus.HistogramVec
 }
 
-func (m *circleMetrics) register(r *prometheus.Registry) {
-	m.ended = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramet_circle_tasks_ended_total",
-		Help: "Tasks of circles that this node has ended, by how."}, []string{"circle", "status"})
-	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramet_circle_task_duration_seconds",
-		Help: "Time from the lease of a task to its end being written.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 11)}, []string{"circle"})
-	r.MustRegister(m.ended, m.seconds)
+func (m *circleMetrics) register(r *registrar) {
+	m.ended = r.counter(Metric{Name: "ramet_circle_tasks_ended_total", Help: "Tasks of circles that this node has ended, by how.",
+		Labels: []string{"circle", "status"}, Do: "Where errors grow, `ramet circle` commands show what the scripts said."})
+	m.seconds = r.histogram(Metric{Name: "ramet_circle_task_duration_seconds", Help: "Time from the lease of a task to its end being written.",
+		Labels: []string{"circle"}, Do: "It is the script's own time, as a rule."})
 }
 
 // TaskEnded counts the end of a circle's task.

@@ -18,18 +18,17 @@ type effectMetrics struct {
 	dead     *prometheus.CounterVec
 }
 
-func (m *effectMetrics) register(r *prometheus.Registry) {
-	m.inFlight = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ramet_effects_in_flight",
-		Help: "Attempts that this node is making."}, []string{"effect", "target"})
-	m.tried = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramet_effect_attempt_duration_seconds",
-		Help: "Time of an attempt, by how it went.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 11)}, []string{"effect", "target", "outcome"})
-	m.ended = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramet_effect_duration_seconds",
-		Help: "Time from an effect's command to its result.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 11)}, []string{"effect", "result"})
-	m.breaker = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ramet_effect_target_open",
-		Help: "1 while a target's breaker keeps calls from it."}, []string{"target"})
-	m.dead = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramet_effect_dead_letters_total",
-		Help: "Effect commands that could not be tried, or never ended."}, []string{"effect"})
-	r.MustRegister(m.inFlight, m.tried, m.ended, m.breaker, m.dead)
+func (m *effectMetrics) register(r *registrar) {
+	m.inFlight = r.gauge(Metric{Name: "ramet_effects_in_flight", Help: "Attempts that this node is making.", Labels: []string{"effect", "target"},
+		Do: "At the effect's bound of concurrency for long: its target is slower than the commands come."})
+	m.tried = r.histogram(Metric{Name: "ramet_effect_attempt_duration_seconds", Help: "Time of an attempt, by how it went.",
+		Labels: []string{"effect", "target", "outcome"}, Do: "Failed attempts are made again; the log and `ramet effect` say what the target answered."})
+	m.ended = r.histogram(Metric{Name: "ramet_effect_duration_seconds", Help: "Time from an effect's command to its result.",
+		Labels: []string{"effect", "result"}, Do: "Far above the time of an attempt: commands wait, for retries, a breaker or a node with the role."})
+	m.breaker = r.gauge(Metric{Name: "ramet_effect_target_open", Help: "1 while a target's breaker keeps calls from it.", Labels: []string{"target"},
+		Do: "The target fails all the time: look at it. Calls go on by themselves when it answers."})
+	m.dead = r.counter(Metric{Name: "ramet_effect_dead_letters_total", Help: "Effect commands that could not be tried, or never ended.",
+		Labels: []string{"effect"}, Do: "`ramet deadletter list` says why; replay or drop them."})
 }
 
 // EffectBegun counts an attempt that begins.

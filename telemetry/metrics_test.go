@@ -2,7 +2,6 @@ package telemetry_test
 
 import (
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +34,8 @@ func TestMetrics(t *testing.T) {
 			m.JobsClaimed("v", 1)
 		}, want: []string{`ramet_jobs_claimed_total{script_type="python"} 5`, `ramet_jobs_claimed_total{script_type="v"} 1`}},
 		{name: "ends are counted by what came of them, and timed", do: func(m *telemetry.Metrics) {
-			m.AttemptEnded("v", domain.JobFinished, "", 2*time.Millisecond)
-			m.AttemptEnded("v", domain.JobError, domain.ReasonTimeout, time.Second)
+			m.AttemptEnded(7, "v", domain.JobFinished, "", 2*time.Millisecond)
+			m.AttemptEnded(7, "v", domain.JobError, domain.ReasonTimeout, time.Second)
 		}, want: []string{
 			`ramet_attempts_ended_total{reason="",script_type="v",status="finished"} 1`,
 			`ramet_attempts_ended_total{reason="timeout",script_type="v",status="error"} 1`,
@@ -95,6 +94,40 @@ func TestMetrics(t *testing.T) {
 		}, want: []string{`ramet_door_used{of="streams"} 3`, `ramet_door_refused_total{of="bytes"} 6`}},
 		{name: "so are lost lines of the audit log", do: func(m *telemetry.Metrics) { m.CountAuditDropped(func() int64 { return 5 }) },
 			want: []string{"ramet_audit_dropped_total 5"}},
+		{name: "retries, waits and lost leases are counted by type", do: func(m *telemetry.Metrics) {
+			m.AttemptBegun(7, "v", false, 2*time.Millisecond)
+			m.AttemptBegun(7, "v", true, 3*time.Second)
+			m.LeaseLost("v")
+		}, want: []string{`ramet_job_retries_total{script_type="v"} 1`, `ramet_leases_lost_total{script_type="v"} 1`,
+			`ramet_job_wait_duration_seconds_sum{script_type="v"} 3.002`}, not: "ramet_context_"},
+		{name: "times of schedules are counted by what became of them", do: func(m *telemetry.Metrics) {
+			m.ScheduleTimes(7, "nightly", domain.ScheduleMade, 1, 2*time.Second)
+			m.ScheduleTimes(7, "nightly", domain.ScheduleMissed, 9, 0)
+		}, want: []string{`ramet_schedule_times_total{outcome="missed"} 9`, "ramet_schedule_lateness_seconds_sum 2"}, not: "nightly"},
+		{name: "commits are timed and measured", do: func(m *telemetry.Metrics) {
+			m.Committed("ok", 3, 1000, 2*time.Millisecond)
+			m.BoardFailed("claim")
+		}, want: []string{`ramet_board_commit_duration_seconds_sum{outcome="ok"} 0.002`, "ramet_board_commit_batches_sum 3",
+			"ramet_board_written_bytes_total 1000", `ramet_board_errors_total{call="claim"} 1`}},
+		{name: "requests are counted by operation and status", do: func(m *telemetry.Metrics) {
+			m.HTTPAnswered("job.submit", 200, time.Millisecond)
+			m.HTTPAnswered("", 404, time.Millisecond)
+		}, want: []string{`ramet_http_requests_total{code="200",operation="job.submit"} 1`, `ramet_http_requests_total{code="404",operation="other"} 1`}},
+		{name: "what waits and runs is shown as a look finds it", do: func(m *telemetry.Metrics) {
+			m.ShowStanding(func() telemetry.Standing {
+				return telemetry.Standing{Queues: []telemetry.QueueStanding{{Type: "v", Contexts: 2, Waiting: 30, Oldest: 90 * time.Second}},
+					Others: []telemetry.ItemStanding{{Queue: "msg_out", Items: 4}}, Slots: []telemetry.SlotStanding{{Type: "v", Slots: 8, Taken: 5, Served: true}},
+					Contexts: []telemetry.ContextStanding{{Context: 7, Waiting: 20, Running: 3, Oldest: time.Minute, Cap: 3}, {Context: 8, Cap: -1}},
+					Sagas:    []telemetry.SagaStanding{{Context: 7, Saga: "order", Behind: 12, Oldest: 2 * time.Second}},
+					Outboxes: []telemetry.OutboxStanding{{Context: 7, Saga: "order", Items: 6, Oldest: time.Second}}, BoardBytes: -1, Partial: true}
+			})
+		}, want: []string{`ramet_jobs_waiting{script_type="v"} 30`, `ramet_jobs_oldest_waiting_seconds{script_type="v"} 90`,
+			`ramet_jobs_waiting_contexts{script_type="v"} 2`, `ramet_queue_waiting_items{queue="msg_out"} 4`, `ramet_runner_slots{script_type="v"} 8`,
+			`ramet_jobs_running{script_type="v"} 5`, `ramet_script_type_served{script_type="v"} 1`, `ramet_context_jobs_waiting{context="context:7"} 20`,
+			`ramet_context_cap_leases{context="context:7"} 3`, `ramet_saga_behind_events{context="context:7",saga="order"} 12`,
+			`ramet_saga_lag_seconds{context="context:7",saga="order"} 2`, `ramet_saga_outbox_items{context="context:7",saga="order"} 6`,
+			"ramet_standing_partial 1"}, not: `ramet_context_cap_leases{context="context:8"}`},
+		{name: "the program is named", do: func(m *telemetry.Metrics) { m.Built("1.2.3") }, want: []string{"# TYPE ramet_build_info gauge"}},
 		{name: "the process itself is shown", do: func(*telemetry.Metrics) {}, want: []string{"# TYPE go_goroutines gauge"}},
 	}
 	for _, tt := range tests {
@@ -114,30 +147,111 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestNamesEndInTheirUnit holds every metric of ours to the rule of the package.
-func TestNamesEndInTheirUnit(t *testing.T) {
-	m := telemetry.NewMetrics()
-	m.CountDenials(func() int64 { return 0 })
-	m.CountAuditDropped(func() int64 { return 0 })
-	m.JobsClaimed("v", 1)
-	m.AttemptEnded("v", domain.JobFinished, "", 0)
-	m.TaskEnded("friends", domain.TaskCompleted, 0)
-	m.Audited(1, 0, 1)
-	m.ArchiveBacklog(1, time.Second)
-	m.FlowEnded(domain.FlowFailed, 0)
-	seen := 0
-	for line := range strings.Lines(scrape(t, m)) {
-		name, kind, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "# TYPE ")), " ")
-		if !ok || !strings.HasPrefix(line, "# TYPE ramet_") {
-			continue
-		}
-		seen++
-		units := map[string][]string{"counter": {"_total"}, "histogram": {"_seconds"}, "gauge": {"_jobs", "_records", "_seconds"}}[kind]
-		if !slices.ContainsFunc(units, func(unit string) bool { return strings.HasSuffix(name, unit) }) {
-			t.Errorf("%s %s: want a name that ends in one of %q", kind, name, units)
+// TestContextsThatAreChosen have series of their own, and no others.
+func TestContextsThatAreChosen(t *testing.T) {
+	m := telemetry.NewMetrics(7)
+	for _, tenant := range []domain.TenantID{7, 8} {
+		m.AttemptBegun(tenant, "v", false, time.Second)
+		m.AttemptEnded(tenant, "v", domain.JobFinished, "", time.Second)
+		m.ScheduleTimes(tenant, "nightly", domain.ScheduleMade, 1, 0)
+	}
+	got := scrape(t, m)
+	for _, want := range []string{`ramet_context_attempts_ended_total{context="context:7",script_type="v",status="finished"} 1`,
+		`ramet_context_job_wait_duration_seconds_count{context="context:7"} 1`,
+		`ramet_schedule_last_success_timestamp_seconds{context="context:7",schedule="nightly"}`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
 		}
 	}
-	if seen != 17 {
-		t.Errorf("got %d metrics of ours, want 17", seen)
+	if strings.Contains(got, "context:8") {
+		t.Error("a context that was not chosen has series of its own")
+	}
+}
+
+// TestNames holds every metric of ours to the conventions of Prometheus: a counter ends in
+// _total, everything else in its unit or what it counts, in base units.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range telemetry.NewMetrics().All() {
+		switch total := strings.HasSuffix(m.Name, "_total"); {
+		case seen[m.Name]:
+			t.Errorf("%s is there twice", m.Name)
+		case !strings.HasPrefix(m.Name, "ramet_"):
+			t.Errorf("%s: want a name that begins with ramet_", m.Name)
+		case total != (m.Kind == telemetry.Counter):
+			t.Errorf("%s is a %s: want counters, and nothing else, to end in _total", m.Name, m.Kind)
+		case m.Kind == telemetry.Histogram && !strings.HasSuffix(m.Name, "_seconds") && !strings.HasSuffix(m.Name, "_batches"):
+			t.Errorf("%s: want a histogram to end in its unit", m.Name)
+		case strings.Contains(m.Name, "millisecond") || strings.HasSuffix(m.Name, "_ms") || strings.Contains(m.Name, "kilo"):
+			t.Errorf("%s: want base units", m.Name)
+		case m.Help == "" || m.Do == "":
+			t.Errorf("%s: want a sentence of what it is and one of what to do", m.Name)
+		}
+		seen[m.Name] = true
+	}
+}
+
+// everything has every metric shown.
+func everything(m *telemetry.Metrics) {
+	m.Built("1.2.3")
+	m.Durable("board", "disk")
+	m.CountDenials(func() int64 { return 1 })
+	m.CountAuditDropped(func() int64 { return 1 })
+	one := func() map[string]int64 { return map[string]int64{"streams": 1} }
+	m.CountDoors(one, one)
+	m.CountRESP(func() (map[string]int64, int64) { return one(), 1 })
+	m.RESPAnswered(time.Second, true)
+	m.HTTPAnswered("job.submit", 200, time.Second)
+	m.ShowLateness(func() (time.Duration, error) { return time.Second, nil })
+	m.ShowDisk(func() (int64, bool) { return 1, true })
+	m.ShowStanding(func() telemetry.Standing {
+		return telemetry.Standing{Queues: []telemetry.QueueStanding{{Type: "v"}}, Others: []telemetry.ItemStanding{{Queue: "msg_out"}},
+			Slots: []telemetry.SlotStanding{{Type: "v"}}, Contexts: []telemetry.ContextStanding{{Context: 7}},
+			Sagas:    []telemetry.SagaStanding{{Context: 7, Saga: "order"}},
+			Outboxes: []telemetry.OutboxStanding{{Context: 7, Saga: "order"}}, Streams: []telemetry.StreamStanding{{Stream: "s"}}}
+	})
+	m.JobsClaimed("v", 1)
+	m.AttemptBegun(7, "v", true, time.Second)
+	m.AttemptEnded(7, "v", domain.JobFinished, "", time.Second)
+	m.LeaseLost("v")
+	m.Audited(1, 1, 1)
+	m.AlarmHandled(time.Second)
+	m.ArchiveBacklog(1, time.Second)
+	m.TaskEnded("friends", domain.TaskCompleted, time.Second)
+	m.FlowsMade(1)
+	m.FlowEnded(domain.FlowFailed, time.Second)
+	m.EffectBegun("mail", "smtp")
+	m.EffectTried("mail", "smtp", "ok", time.Second)
+	m.EffectEnded("mail", "succeeded", 1, time.Second)
+	m.EffectDead("mail")
+	m.BreakerTurned("smtp", "open")
+	m.SagaEvents("order", 1, 1, 1, time.Second)
+	m.SagaSent("effect", 1, time.Second)
+	m.SagaDead(domain.DeadSaga)
+	m.ScheduleTimes(7, "nightly", domain.ScheduleMade, 1, time.Second)
+	m.MessageSent("job")
+	m.MessageReceived("job")
+	m.MessageRefused("replayed")
+	m.MessageEnded("job", domain.MessageProcessed, time.Second)
+	m.Committed("ok", 1, 1, time.Second)
+	m.BoardFailed("get")
+}
+
+// TestAllThatIsDescribedIsShown, with the labels that it is described with, and nothing else.
+func TestAllThatIsDescribedIsShown(t *testing.T) {
+	m := telemetry.NewMetrics(7)
+	everything(m)
+	got := scrape(t, m)
+	described := map[string]bool{}
+	for _, d := range m.All() {
+		described[d.Name] = true
+		if !strings.Contains(got, "# TYPE "+d.Name+" "+string(d.Kind)+"\n") {
+			t.Errorf("%s is described as a %s and not shown", d.Name, d.Kind)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if name, ok := strings.CutPrefix(line, "# TYPE ramet_"); ok && !described["ramet_"+strings.Fields(name)[0]] {
+			t.Errorf("%s is shown and not described", strings.TrimSpace(line))
+		}
 	}
 }

@@ -31,6 +31,8 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 		err = e.checkPrerequisites(ctx, a, key)
 	case layout.AlarmCascade:
 		err = e.cascade(ctx, a, key)
+	case layout.AlarmCalled:
+		err = e.called(ctx, a, key)
 	case layout.AlarmForeign:
 		err = e.watchForeign(ctx, a, key)
 	default:
@@ -97,6 +99,10 @@ func (e *Engine) requeue(b *board.Batch, j *domain.Job, now time.Time) {
 	}
 	if j.NextRetryMs != 0 {
 		b.Unset(key, layout.JobNextRetryMs)
+	}
+	if j.Suspended != nil {
+		b.Unset(key, layout.JobSuspended)
+		e.unwantSuspended(b, j)
 	}
 	if j.Parked != "" { // it ran all the same: a doubled entry in the queue
 		b.Unset(key, layout.JobParked)

@@ -190,7 +190,11 @@ func (e *Engine) readEnded(ctx context.Context, space board.Space, keys []string
 		}
 	}
 	size, err := e.addLogs(ctx, space, jobs)
-	return append(jobs, list...), bytes + size, err
+	if err != nil {
+		return nil, 0, err
+	}
+	remembered, err := e.addHistories(ctx, space, jobs)
+	return append(jobs, list...), bytes + size + remembered, err
 }
 
 // endedJob is the job of an item that has ended, nil where that is none. What

@@ -36,17 +36,23 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID) (domain.Audi
 // nothing moves has been there for long. Looking for it in the queues may take as long
 // again. Zero: all.
 func (e *Engine) AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
-	return e.audit(ctx, tenant, 0, within)
+	return e.audit(ctx, tenant, 0, within, false)
+}
+
+// LookWithin is AuditWithin that repairs nothing, so that those may ask who only read: it
+// finds what is stuck, and what waits for somebody who is not there.
+func (e *Engine) LookWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
+	return e.audit(ctx, tenant, 0, within, true)
 }
 
 // AuditSlowly is Audit that rests after each page, rest times as long as the
 // page took, so that it does not keep the board from work.
 func (e *Engine) AuditSlowly(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
-	return e.audit(ctx, tenant, rest, 0)
+	return e.audit(ctx, tenant, rest, 0, false)
 }
 
-func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration) (domain.Audit, error) {
-	a := auditor{e: e, space: layout.SpaceOf(tenant), began: time.Now(), within: within, doubts: map[string]map[string]*domain.Job{}}
+func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration, looks bool) (domain.Audit, error) {
+	a := auditor{e: e, space: layout.SpaceOf(tenant), began: time.Now(), within: within, looks: looks, doubts: map[string]map[string]*domain.Job{}}
 	if err := a.lostBefore(ctx); err != nil {
 		return a.report, err
 	}
@@ -79,6 +85,7 @@ type auditor struct {
 	space  board.Space
 	began  time.Time
 	within time.Duration // 0: as long as it takes
+	looks  bool          // it repairs nothing
 	report domain.Audit
 	// doubts are jobs that should be queued, by queue and key.
 	doubts map[string]map[string]*domain.Job
@@ -104,9 +111,13 @@ func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 		return err
 	}
 	for i, rec := range recs {
+		key, other := jobItem(keys[i])
+		if other != nil {
+			continue // another capability's, which also tells of what lies there instead
+		}
 		err := bad[i]
 		if err == nil {
-			err = a.look(ctx, page[i], rec)
+			err = a.look(ctx, page[i], key, rec)
 		}
 		if err := a.report.Strange(keys[i], err); err != nil {
 			return err
@@ -115,14 +126,11 @@ func (a *auditor) page(ctx context.Context, page []board.LiveItem) error {
 	return nil
 }
 
-func (a *auditor) look(ctx context.Context, it board.LiveItem, rec board.Record) error {
-	item := it.Item
-	key, err := jobItem(item)
-	if err != nil {
-		return nil // not a job: another capability's
-	}
+func (a *auditor) look(ctx context.Context, it board.LiveItem, key domain.JobKey, rec board.Record) error {
 	a.report.Looked++
-	if rec == nil {
+	if rec == nil && a.looks {
+		return nil // the next audit tells
+	} else if rec == nil {
 		return SettleLost(ctx, a.e.board, a.space, it, &a.report)
 	}
 	// A record that cannot be read wholly is judged by what could be read.
@@ -150,7 +158,7 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem, rec board.Record)
 		return a.stuck(ctx, j, rec)
 	case x.Standing == domain.StandingEnded:
 		b := board.Batch{Space: a.space}
-		asRead(&b, j, layout.JobFinishedMs).Settle(item)
+		asRead(&b, j, layout.JobFinishedMs).Settle(it.Item)
 		return a.repair(ctx, b, nil)
 	}
 	return nil
@@ -186,18 +194,53 @@ func (e *Engine) lost(ctx context.Context, space board.Space) (found []domain.Fi
 	return found, nil
 }
 
-// Lost is what audits have found of an item, of a job or not, that had not ended and has no
-// record any more; ok is false where they have found nothing.
+// What is looked through for an item that audits have not come to yet.
+const (
+	lostPage  = 1000
+	lostPages = 50
+)
+
+// Lost is what is known of an item, of a job or not, that had not ended and has no record
+// any more: what audits have found, and, where they have not come to it yet, that it is
+// still marked as live. Of more than 50,000 that have not ended only the oldest are looked
+// at. ok is false where nothing was found.
 //
 // Errors: [domain.ErrUnavailable].
 func (e *Engine) Lost(ctx context.Context, tenant domain.TenantID, item string) (found domain.Finding, ok bool, err error) {
-	all, err := e.lost(ctx, layout.SpaceOf(tenant))
+	space := layout.SpaceOf(tenant)
+	all, err := e.lost(ctx, space)
+	if err != nil {
+		return found, false, err
+	}
 	for _, f := range slices.Backward(all) {
 		if f.Key == item {
 			return f, true, nil
 		}
 	}
-	return domain.Finding{}, false, err
+	var after board.LiveItem
+	for range lostPages {
+		page, err := e.board.Live(ctx, space, after, lostPage)
+		if err != nil || len(page) == 0 {
+			return found, false, err
+		}
+		for _, it := range page {
+			if it.Item == item {
+				return e.lostNow(ctx, space, item)
+			}
+		}
+		after = page[len(page)-1]
+	}
+	return found, false, nil
+}
+
+// lostNow says of a live item that it has no record, where that is so.
+func (e *Engine) lostNow(ctx context.Context, space board.Space, item string) (found domain.Finding, ok bool, err error) {
+	recs, err := e.board.GetFields(ctx, space, []string{layout.JobStatus}, item)
+	if err != nil || recs[0] != nil { // it was made just now
+		return found, false, err
+	}
+	found, ok = layout.LostNow(item, time.Now())
+	return found, ok, nil
 }
 
 // SettleLost adds to a report that something which had not ended has no record any
@@ -384,8 +427,11 @@ func (a *auditor) lacks(ctx context.Context, x *explained, j *domain.Job) error 
 }
 
 // repair commits b and reports what was found, if it is worth a word; a
-// conflict means that it repaired itself.
+// conflict means that it repaired itself. Who only looks leaves it to the next audit.
 func (a *auditor) repair(ctx context.Context, b board.Batch, found *domain.Finding) error {
+	if a.looks {
+		return nil
+	}
 	err := a.e.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {
 		return nil

@@ -48,6 +48,10 @@ func TestAuditRepairsWhatHasARule(t *testing.T) {
 			Set("job:1:4", f("waits", "2")).
 			Live("job:1:77", time.Now()))
 		time.Sleep(time.Minute)
+		// Who only looks changes nothing: what is found by a repair is left to the audit.
+		if a, err := r.engine.LookWithin(t.Context(), tenant, time.Hour); err != nil || len(a.Repaired) > 0 || len(a.Stuck) != 1 || a.Stuck[0].Key != "job:1:4" {
+			t.Fatalf("the look found %+v, %v", a, err)
+		}
 		a, err := r.engine.Audit(t.Context(), tenant)
 		if err != nil || len(a.Repaired) != 2 || len(a.Stuck) != 2 || a.Stuck[0].Key != "job:1:4" || a.Stuck[1].Key != "job:1:77" {
 			t.Fatalf("got %+v, %v", a, err)
@@ -97,6 +101,23 @@ func TestAStrangeKeyKeepsNoOtherJobFromItsAudit(t *testing.T) {
 		}
 		if !named["job:1:2"] || !named["job:1:4"] {
 			t.Errorf("got %+v, want those that are stuck named", a.Stuck)
+		}
+	})
+}
+
+// What is no job is another's to tell of: a flow whose key held a list was told of twice.
+func TestAnAuditTellsOfJobsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		defer r.stop()
+		b := board.Batch{Space: 1}
+		b.PushLeft("flow:9", "x").Live("flow:9", time.Now()).PushLeft("job:1:9", "x").Live("job:1:9", time.Now())
+		if err := r.board.Commit(r.ctx, b); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if a, err := r.engine.Audit(r.ctx, tenant); err != nil || len(a.Stuck) != 1 || a.Stuck[0].Key != "job:1:9" {
+			t.Errorf("got %+v, %v, want the job", a, err)
 		}
 	})
 }

@@ -22,7 +22,11 @@ type untilEnded struct {
 
 func (u *untilEnded) JobsClaimed(domain.ScriptType, int) {}
 
-func (u *untilEnded) AttemptEnded(domain.ScriptType, domain.JobStatus, domain.Reason, time.Duration) {
+func (u *untilEnded) AttemptBegun(domain.TenantID, domain.ScriptType, bool, time.Duration) {}
+
+func (u *untilEnded) LeaseLost(domain.ScriptType) {}
+
+func (u *untilEnded) AttemptEnded(domain.TenantID, domain.ScriptType, domain.JobStatus, domain.Reason, time.Duration) {
 	if u.n.Add(1) == u.want {
 		close(u.done)
 	}
@@ -33,7 +37,8 @@ func (u *untilEnded) AttemptEnded(domain.ScriptType, domain.JobStatus, domain.Re
 func BenchmarkSubmitAndDrain(b *testing.B) {
 	m := memboard.Open()
 	defer m.Close()
-	e := work.New(m, work.Config{})
+	u := &untilEnded{want: int64(b.N), done: make(chan struct{})}
+	e := work.New(m, work.Config{Observer: u})
 	const batch = 1000
 	for done := 0; done < b.N; done += batch {
 		jobs := make([]*domain.Job, min(batch, b.N-done))
@@ -45,8 +50,7 @@ func BenchmarkSubmitAndDrain(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "submit-ns/job")
-	u := &untilEnded{want: int64(b.N), done: make(chan struct{})}
-	r := work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: "b/1", Observer: u,
+	r := work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: "b/1",
 		Runtimes: []script.Runtime{newGoScript("go", script.InProcessSlots)}})
 	ctx, stop := context.WithCancel(b.Context())
 	var wg sync.WaitGroup

@@ -141,9 +141,7 @@ func (l *claimer) Work(c board.Claimed) *run {
 
 // Begin is told of jobs that were claimed together.
 func (l *claimer) Begin(list []*run) {
-	if o := l.r.cfg.Observer; o != nil {
-		o.JobsClaimed(l.typ, len(list))
-	}
+	l.r.e.cfg.Observer.JobsClaimed(l.typ, len(list))
 	l.singleOut(list)
 	l.r.e.stopLate(list)
 }

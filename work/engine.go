@@ -10,21 +10,29 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ramet-run/ramet/artifact"
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/egress"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/tracing"
 )
 
 // Config holds what all nodes of a board should agree on.
 type Config struct {
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
+	// Tracer takes the attempts at jobs that belong to a trace. Default: nobody.
+	Tracer *tracing.Tracer
 	// MaxLosses is how many leases of a job may run out before it ends as
 	// runner_lost. Default: 5.
 	MaxLosses int
+	// EffectKind is the kind of an effect that a node here has, "" for others. Of a job
+	// that calls one which only waits, no lost node is counted. It answers from
+	// memory. Default: what the job itself says.
+	EffectKind func(effect string) domain.EffectKind
 	// Timeout is for jobs that name none. Default: 1h.
 	Timeout time.Duration
 	// RetryMin and RetryMax bound the exponential back-off between attempts.
@@ -38,6 +46,12 @@ type Config struct {
 	// Traceless reports whether nothing of a context's runs may stay in files:
 	// then folders of failed attempts go as those of others do. Default: none.
 	Traceless func(domain.TenantID) bool
+	// Artifacts is where files are kept that jobs leave. Default: nowhere, jobs that leave
+	// some are refused.
+	Artifacts artifact.Store
+	// ArtifactBytes is how much the jobs of one context may leave together. Default: 10
+	// GiB; below zero there is no bound.
+	ArtifactBytes int64
 	// Limits bound what folders of failed attempts hold, those of one context
 	// together, as they bound each work folder. Default: as of a script.
 	Limits script.Limits
@@ -67,11 +81,21 @@ type Config struct {
 	// runner leaves its jobs to others where that cannot be had. It is asked for
 	// every claim: it answers from memory. Default: as far as the runtimes do.
 	Isolation func(ctx context.Context, tenant domain.TenantID) (domain.Isolation, error)
+	// Secrets gives the secrets of a context that its jobs name. Default: there are none.
+	//
+	// Errors: [domain.ErrNotFound] and [domain.ErrInvalid] for one that cannot be had, with
+	// what to do.
+	Secrets Secrets
 	// Bans are asked before a job is submitted, claimed or run. Default: none.
 	Bans *ban.Cache
 	// ArchiveBacklog is from how many ends that wait for the archive on a context has
 	// no [Engine.Room]. Default: 5,000,000; below zero there is no bound.
 	ArchiveBacklog int
+	// WaitingJobs is from how many jobs and flows that have not ended on a context gets no
+	// more; see [Engine.Waiting]. Default: 5,000,000; below zero there is no bound.
+	WaitingJobs int
+	// Observer is told what happens, for metrics. Default: nobody.
+	Observer Observer
 }
 
 // Engine is the job engine on one board. It is safe for concurrent use.
@@ -86,6 +110,7 @@ type Engine struct {
 	flows  knownFlows
 	kept   kept
 	rooms  rooms
+	waits  waitings
 	crowds crowds
 	// endedKinds are the kinds of work that end beside jobs; see [Engine.Ends].
 	endedKinds []EndedKind
@@ -93,8 +118,12 @@ type Engine struct {
 	announced sync.Map
 	// types are each [contextType] known to be in layout.WorkerTypes.
 	types   sync.Map
+	retired sync.Map // of instants, by space: when the types of its workers were looked through last
 	workers workerCache
-	claims  atomic.Int64 // of workers, so far
+	// sessions are how far attempts of workers have come in what their jobs remember.
+	sessions  sessions
+	callFlows Flows        // that scripts call; nil: none
+	claims    atomic.Int64 // of workers, so far
 
 	mu      sync.Mutex
 	runners map[*Runner]struct{} // those in this process, for cancel at once
@@ -116,8 +145,13 @@ func New(b board.Board, cfg Config) *Engine {
 	cfg.LogBytes = cmp.Or(cfg.LogBytes, 1<<20)
 	cfg.LookTime = cmp.Or(cfg.LookTime, reachTime)
 	cfg.ArchiveBacklog = cmp.Or(cfg.ArchiveBacklog, DefaultArchiveBacklog)
+	cfg.WaitingJobs = cmp.Or(cfg.WaitingJobs, DefaultWaitingJobs)
+	cfg.ArtifactBytes = cmp.Or(cfg.ArtifactBytes, DefaultArtifactBytes)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = nobody{}
 	}
 	if cfg.Egress == nil {
 		cfg.Egress = egress.NewDialer(egress.Public())

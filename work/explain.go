@@ -28,7 +28,7 @@ func (x *explained) outlook() domain.Outlook {
 	switch x.Standing {
 	case domain.StandingEnded:
 		return ""
-	case domain.StandingWaiting, domain.StandingSent:
+	case domain.StandingWaiting, domain.StandingSent, domain.StandingSuspended:
 		otherwise = domain.OutlookWaits
 	}
 	return x.Reason.Outlook(x.Standing == domain.StandingStuck, otherwise)
@@ -57,6 +57,9 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain
 			err = e.explainStuck(ctx, space, j, &x)
 		}
 		x.JobExplanation.Outlook = x.outlook()
+		if j.CalledBy != nil {
+			x.Text += "; it was " + CalledText(j.CalledBy)
+		}
 		if err != nil || x.Standing != domain.StandingStuck && !x.untaken {
 			return x.JobExplanation, err
 		}
@@ -158,7 +161,7 @@ func (x *explained) waitsForTaker() bool {
 // or a lease that has run out: a node on duty as clockwork does both.
 func (x *explained) waitsForTime() bool {
 	switch x.Standing {
-	case domain.StandingDelayed, domain.StandingRetrying:
+	case domain.StandingDelayed, domain.StandingRetrying, domain.StandingSuspended:
 		return true
 	case domain.StandingWaiting:
 		return x.NextMs != 0
@@ -181,6 +184,9 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 	case j.FinishedMs != 0:
 		x.Standing, x.SinceMs, x.Status = domain.StandingEnded, j.FinishedMs, j.EndStatus()
 		x.Text = "it has ended: " + string(x.Status)
+		if x.Status != domain.JobFinished {
+			x.Text += endText(j)
+		}
 		return x, nil
 	case j.LeaseOwner != "":
 		return e.explainLeased(ctx, space, j, x)
@@ -198,9 +204,19 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 			return x, err
 		}
 		x.SinceMs = int64(j.UpdatedAt) * 1000
+		if set && j.Suspended != nil {
+			x.NextMs = at.UnixMilli()
+			return e.explainSuspended(ctx, space, j, x)
+		}
 		if set {
 			x.Standing, x.NextMs = domain.StandingRetrying, at.UnixMilli()
 			x.Text = fmt.Sprintf("attempt %d failed (%s); the next begins at %s", j.Attempt, j.Error, at.UTC().Format(time.RFC3339))
+			if n := j.MaxRetries(); n > 0 {
+				x.Text += fmt.Sprintf(", which is retry %d of %d", max(j.Failures, 1), n)
+			}
+			if says := j.Retry.PauseText(); says != "" {
+				x.Text += " (" + says + ")"
+			}
 			return x, nil
 		}
 		x.Standing, x.Text = domain.StandingStuck, "it should be tried again, but no alarm is set for it"
@@ -391,10 +407,7 @@ func (e *Engine) explainQueued(ctx context.Context, space board.Space, j *domain
 		}
 	default:
 		x.Standing, x.Ahead = domain.StandingQueued, found
-		x.Text = fmt.Sprintf("%d stand before it in %s", found, queue)
-		if found < 0 {
-			x.Text = fmt.Sprintf("more than %d stand before it in %s", queueLook, queue)
-		}
+		x.Text = domain.TextAhead(found, queueLook, queue)
 	}
 	return x, nil
 }
@@ -460,4 +473,18 @@ func (e *Engine) scanQueue(ctx context.Context, space board.Space, queue string,
 			return nil
 		}
 	}
+}
+
+// endText says by what a job ended that did not finish.
+func endText(j *domain.Job) (text string) {
+	if j.Reason != "" {
+		text = " (" + string(j.Reason) + ")"
+	}
+	if j.ExitCode != nil && *j.ExitCode != 0 {
+		text += fmt.Sprintf(", with exit code %d", *j.ExitCode)
+	}
+	if text != "" {
+		text += "; `ramet job show` and `ramet job logs` say more"
+	}
+	return text
 }

@@ -3,6 +3,7 @@ package work_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -472,6 +473,11 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 		{"an error is final where only failures are tried again", &domain.Retry{On: []domain.RetryOn{domain.RetryFailed}}, errored(137), 1, "broken"},
 		{"an exit code that is final", &domain.Retry{FinalExitCodes: []int{64, 65}}, code(65), 1, "no luck"},
 		{"another exit code", &domain.Retry{FinalExitCodes: []int{64, 65}}, code(66), 3, "no luck"},
+		{"an exit code that is tried again", &domain.Retry{ExitCodes: []int{75}}, code(75), 3, "no luck"},
+		{"an exit code that is not among those", &domain.Retry{ExitCodes: []int{75}}, code(1), 1, "no luck"},
+		{"an error where only an exit code is tried again", &domain.Retry{ExitCodes: []int{75}}, errored(137), 1, "broken"},
+		{"an exit code beside the ends", &domain.Retry{On: []domain.RetryOn{domain.RetryErrored}, ExitCodes: []int{75}}, code(75), 3, "no luck"},
+		{"an end beside the exit codes", &domain.Retry{On: []domain.RetryOn{domain.RetryErrored}, ExitCodes: []int{75}}, errored(137), 3, "broken"},
 		{"the script says never", nil, said("never"), 1, "no use"},
 		{"the script says what nobody knows", nil, said("nevr"), 3,
 			`no use (its result says retry="nevr", which says nothing: want never; did you mean "never"?)`},
@@ -488,6 +494,68 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWhenTheNextAttemptBegins(t *testing.T) {
+	none, result := 0.0, func(says string) map[string]string { return map[string]string{"retry_after": says} }
+	for _, tt := range []struct {
+		name   string
+		retry  *domain.Retry
+		result map[string]string
+		want   []time.Duration
+	}{
+		{"a pause that doubles", &domain.Retry{Delay: 30, Jitter: &none}, nil, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute}},
+		{"one that stays as it is", &domain.Retry{Delay: 30, Factor: 1, Jitter: &none}, nil, []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second}},
+		{"one that is bounded", &domain.Retry{Delay: 30, Factor: 10, MaxDelay: 40, Jitter: &none}, nil,
+			[]time.Duration{30 * time.Second, 40 * time.Second, 40 * time.Second}},
+		{"one as the node has it", &domain.Retry{Jitter: &none}, nil, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
+		{"a longer one than the node's", &domain.Retry{Delay: 7200, Jitter: &none}, nil, []time.Duration{2 * time.Hour, 2 * time.Hour, 2 * time.Hour}},
+		{"the script asks for one", &domain.Retry{Delay: 30, Factor: 4, Jitter: &none}, result("100"),
+			[]time.Duration{100 * time.Second, 2 * time.Minute, 8 * time.Minute}},
+		{"the script asks for too much", &domain.Retry{Jitter: &none}, result("1000h"), []time.Duration{24 * time.Hour}},
+		{"what it asks for is no time", &domain.Retry{Jitter: &none}, result("soon"), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, work.Config{})
+				var begun []time.Time
+				r.script.on("end", func(context.Context, script.Task, script.Host) script.Outcome {
+					begun = append(begun, time.Now())
+					out := failed("no luck")
+					out.Result = tt.result
+					return out
+				})
+				r.submit(job(1, "end", retries(uint8(len(tt.want))), func(j *domain.Job) { j.Retry = tt.retry }))
+				r.want(1, domain.JobError, domain.ReasonScriptFailed)
+				var pauses []time.Duration
+				for i := 1; i < len(begun); i++ {
+					pauses = append(pauses, begun[i].Sub(begun[i-1]).Round(time.Second))
+				}
+				if !slices.Equal(pauses, tt.want) {
+					t.Errorf("got pauses %v, want %v", pauses, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestExplainSaysWhenAndWhyThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.script.on("end", func(context.Context, script.Task, script.Host) script.Outcome {
+			out := failed("busy")
+			out.Result = map[string]string{"retry_after": "5m"}
+			return out
+		})
+		r.submit(job(1, "end", retries(3), func(j *domain.Job) { j.Retry = &domain.Retry{Delay: 10, Factor: 3} }))
+		time.Sleep(time.Minute)
+		x, err := r.engine.Explain(t.Context(), tenant, key(1))
+		want := "attempt 1 failed (busy; it asks for a pause of 5m0s); the next begins at "
+		if err != nil || x.Standing != domain.StandingRetrying || !strings.HasPrefix(x.Text, want) ||
+			!strings.Contains(x.Text, ", which is retry 1 of 3 (delay 10s, factor 3)") {
+			t.Errorf("got %q, %v", x.Text, err)
+		}
+	})
 }
 
 func TestATimeOutHasNoExitCodeOfItsOwn(t *testing.T) {

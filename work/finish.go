@@ -80,6 +80,7 @@ func (e *Engine) end(ctx context.Context, b *board.Batch, j *domain.Job, n endin
 func (e *Engine) tellAbove(ctx context.Context, b *board.Batch, j *domain.Job, n ending, now time.Time) {
 	e.tellFlow(ctx, b, j, n)
 	layout.TellWaiters(b, j, now)
+	tellChildren(b, j, now)
 }
 
 // staleFields are those of an unfinished job that its end takes away.
@@ -87,6 +88,11 @@ func staleFields(j *domain.Job, n ending) []string {
 	var stale []string
 	if j.NextRetryMs != 0 {
 		stale = append(stale, layout.JobNextRetryMs)
+	}
+	if j.Suspended != nil {
+		if stale = append(stale, layout.JobSuspended); len(j.Suspended.Prerequisites) > 0 {
+			stale = append(stale, layout.JobUnmet)
+		}
 	}
 	if j.Parked != "" {
 		stale = append(stale, layout.JobParked)
@@ -338,8 +344,8 @@ func (e *Engine) clearWaits(b *board.Batch, j *domain.Job) {
 	e.unwant(b, j)
 }
 
-// backoff is the pause before the attempt after failures failed ones:
-// exponential, with jitter so that a crowd does not come back at once.
-func (e *Engine) backoff(failures int) time.Duration {
-	return pause.Spread(pause.Doubled(e.cfg.RetryMin, e.cfg.RetryMax, failures-1))
+// backoff is the pause before the attempt after failures failed ones, as r has it, or the
+// node: exponential, with jitter so that a crowd does not come back at once.
+func (e *Engine) backoff(r *domain.Retry, failures int) time.Duration {
+	return pause.SpreadBy(r.Pause(failures, e.cfg.RetryMin, e.cfg.RetryMax))
 }

@@ -3,6 +3,7 @@ package work
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -62,6 +63,21 @@ const noteBytes = 300
 // note is a line of ours for the job's log.
 func (x *run) note(text string) string {
 	return layout.EncodeLog(domain.Log{AtMs: time.Now().UnixMilli(), Stream: "ramet", Attempt: int(x.Claimed.Token), Line: text})
+}
+
+// noteEnd has the log say how an attempt ended that is not the job's last: the record has room
+// for one end alone.
+func noteEnd(b *board.Batch, key domain.JobKey, attempt int64, why, next string, now time.Time) {
+	text := fmt.Sprintf("attempt %d ended: %s; %s", attempt, strings.TrimRight(domain.CutText(why, noteBytes), "."), next)
+	b.PushRight(layout.Logs(key), layout.EncodeLog(domain.Log{AtMs: now.UnixMilli(), Stream: "ramet", Attempt: int(attempt), Line: text}))
+}
+
+// after is when something follows.
+func after(d time.Duration) string {
+	if d < time.Second {
+		return "at once"
+	}
+	return "in " + d.Round(time.Second).String()
 }
 
 // smallPart is the least that is written of a log at once.

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -60,23 +61,45 @@ func outcome(n ending) Outcome {
 // Ending is an entry of [layout.FlowEnded].
 type Ending struct {
 	Job     domain.JobID
+	Flow    domain.FlowID // instead of a job: a flow that one of the steps made
+	Nth     int64         // which end of the flow it is; it grows
 	Outcome Outcome
 	Text    string // what went wrong
 }
 
-// ParseEnding reads an entry: "<outcome> <job id> <text>".
+// FlowEnding is the entry for the end of a flow that a step made.
+func FlowEnding(id domain.FlowID, nth int64, o Outcome, text string) string {
+	return fmt.Sprintf("%c %s@%d %s", o, domain.FlowKey(id), nth, cutEnding(text))
+}
+
+// ParseEnding reads an entry: "<outcome> <job id> <text>", or of a flow "<outcome> flow:<id>@<nth> <text>".
 func ParseEnding(entry string) (n Ending, ok bool) {
 	what, rest, _ := strings.Cut(entry, " ")
 	id, text, _ := strings.Cut(rest, " ")
-	number, err := strconv.ParseUint(id, 10, 32)
-	if len(what) != 1 || err != nil {
+	if len(what) != 1 {
 		return n, false
 	}
-	return Ending{domain.JobID(number), Outcome(what[0]), text}, true
+	n = Ending{Outcome: Outcome(what[0]), Text: text}
+	if key, nth, of := strings.Cut(id, "@"); of {
+		flow, err1 := domain.ParseFlowKey(key)
+		number, err2 := strconv.ParseInt(nth, 10, 64)
+		n.Flow, n.Nth = flow, number
+		return n, err1 == nil && err2 == nil
+	}
+	number, err := strconv.ParseUint(id, 10, 32)
+	n.Job = domain.JobID(number)
+	return n, err == nil
 }
 
 // maxEndingText bounds the text of an entry.
 const maxEndingText = 300
+
+func cutEnding(text string) string {
+	if len(text) <= maxEndingText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxEndingText], "") + "…"
+}
 
 // report adds to b what the end of j means to its flow. One that the keeper
 // made, and one that did not end well, wakes the keeper; else the flow's
@@ -85,14 +108,11 @@ func report(b *board.Batch, j *domain.Job, n ending) {
 	item, waits := layout.FlowState(j.FlowID), layout.FlowWaits(j.FlowID)
 	if n.status == domain.JobFinished {
 		addParams(b, j, n.result)
+		addResult(b, j, n.result)
 		sayUnheard(b, j, n.result)
 	}
 	if j.Stepped || n.status != domain.JobFinished {
-		text := n.text
-		if len(text) > maxEndingText {
-			text = strings.ToValidUTF8(text[:maxEndingText], "") + "…"
-		}
-		b.PushLeft(layout.FlowEnded(j.FlowID), string(outcome(n))+" "+strconv.FormatUint(uint64(j.ID), 10)+" "+text)
+		b.PushLeft(layout.FlowEnded(j.FlowID), string(outcome(n))+" "+strconv.FormatUint(uint64(j.ID), 10)+" "+cutEnding(n.text))
 	}
 	if !j.Stepped {
 		b.Countdown(waits, layout.WaitsPlain, queue.Keeper, item)
@@ -329,10 +349,11 @@ func packOf(text string) (p domain.PackRange, ok bool) {
 // Remove adds to b that a job goes with all that belongs to it.
 func Remove(b *board.Batch, key domain.JobKey) {
 	b.Release(key.String())
-	for _, k := range []layout.AlarmKind{layout.AlarmStart, layout.AlarmRetry, layout.AlarmPrereq, layout.AlarmForeign, layout.AlarmCascade} {
+	for _, k := range []layout.AlarmKind{layout.AlarmStart, layout.AlarmRetry, layout.AlarmPrereq, layout.AlarmForeign, layout.AlarmCascade,
+		layout.AlarmCalled} {
 		b.ClearAlarm(layout.Alarm(k, key))
 	}
-	for _, own := range []string{key.String(), layout.Logs(key), layout.Checkpoint(key), layout.Followers(key)} {
+	for _, own := range []string{key.String(), layout.Logs(key), layout.Checkpoint(key), layout.Steps(key), layout.Signals(key), layout.Followers(key)} {
 		b.Delete(own)
 	}
 }

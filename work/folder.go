@@ -18,6 +18,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/hide"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 )
@@ -46,6 +47,7 @@ func JobDir(dataDir string, t domain.TenantID, key domain.JobKey, attempt int64)
 type folder struct {
 	dir  string             // "": inside the process
 	cell *script.Checkpoint // then
+	hide *hide.Values       // what is not to stand in the checkpoint
 
 	mu    sync.Mutex
 	saved int64 // version of the checkpoint that is on the board; see checkpoint
@@ -57,8 +59,10 @@ func (x *run) prepare() (script.Task, error) {
 	task := script.Task{
 		Name: x.Claimed.Item, Script: x.job.Script, Env: x.job.EnvVars, Limits: x.r.cfg.Limits, Level: x.level, Grace: x.r.cfg.StopGrace,
 		Context: domain.TenantID(x.Claimed.Space), Caller: x.key.Caller, Attempt: x.Claimed.Token,
+		TraceParent: x.traceParent(),
 	}
-	if x.job.FlowEnv || !x.claimer.info.InProcess {
+	task.Secrets, task.Hide = x.secrets, x.hide
+	if x.job.FlowEnv || x.job.EnvFill || !x.claimer.info.InProcess {
 		env, err := x.environment()
 		if err != nil {
 			return task, err
@@ -69,7 +73,11 @@ func (x *run) prepare() (script.Task, error) {
 		return task, x.prepareInside(&task)
 	}
 	env := task.Env
+	maps.Copy(env, x.secrets)
 	x.addNames(env)
+	if _, chosen := env[traceVariable]; task.TraceParent != "" && !chosen {
+		env[traceVariable] = task.TraceParent
+	}
 	in, err := x.input()
 	if err != nil {
 		return task, err
@@ -94,7 +102,10 @@ func (x *run) prepare() (script.Task, error) {
 	if err != nil {
 		return task, fmt.Errorf("make the job's folder: %w", err)
 	}
-	return task, nil
+	if err := x.fetchArtifacts(&task, &in); err != nil {
+		return task, err
+	}
+	return task, x.openChannel(&task, env)
 }
 
 func (x *run) makeFolder(task script.Task, in domain.Input, checkpoint string, found bool) error {
@@ -138,6 +149,9 @@ func (x *run) prepareInside(task *script.Task) error {
 		return err
 	}
 	task.Checkpoint = script.NewCheckpoint(data)
+	if err := x.openChannel(task, nil); err != nil {
+		return err
+	}
 	f := x.newFolder("", task.Checkpoint)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,7 +160,7 @@ func (x *run) prepareInside(task *script.Task) error {
 }
 
 func (x *run) newFolder(dir string, cell *script.Checkpoint) *folder {
-	f := &folder{dir: dir, cell: cell}
+	f := &folder{dir: dir, cell: cell, hide: x.hide}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.folder = f
@@ -165,17 +179,10 @@ func (x *run) earlierCheckpoint() (data string, found bool, err error) {
 	return recs[0].Get(layout.CheckpointData), true, nil
 }
 
-// environment is what the script finds of the flow and the job: flow < job.
-func (x *run) environment() (map[string]string, error) {
-	env := make(map[string]string, len(x.job.EnvVars)+16)
-	of, err := x.r.e.envOf(x.Ctx, x.Claimed.Space, x.job)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(env, of)
-	maps.Copy(env, x.job.EnvVars)
-	return env, nil
-}
+// traceVariable is where programs look for the trace that they belong to.
+//
+// Source: OpenTelemetry, "Environment Variables as Context Propagation Carriers".
+const traceVariable = "TRACEPARENT"
 
 // addNames adds the variables by which a process knows itself.
 func (x *run) addNames(env map[string]string) {
@@ -189,8 +196,14 @@ func (x *run) addNames(env map[string]string) {
 	if x.job.Step != "" {
 		env["RAMET_STEP"] = x.job.Step
 	}
+	if h := x.job.Hook; h != nil {
+		env["RAMET_FLOW"], env["RAMET_HOOK"], env["RAMET_HOOK_TEXT"] = domain.FlowKey(h.Flow), string(h.On), h.Text
+	}
 	if p, ok := shardOf(x.job.Shard); ok {
 		env["RAMET_SHARD_INDEX"], env["RAMET_SHARD_TOTAL"] = strconv.FormatInt(p.Index, 10), strconv.FormatInt(p.Total, 10)
+	}
+	if x.job.Item != "" && len(x.job.Item) <= maxParamName {
+		env["RAMET_ITEM"] = itemText(x.job.Item)
 	}
 	if p, ok := packOf(x.job.Pack); ok {
 		env["RAMET_PACK_ID"] = strconv.FormatInt(p.ID, 10)
@@ -227,20 +240,29 @@ func mayHaveParams(j *domain.Job) bool {
 // hasInput reports whether there is anything in the input.
 func (x *run) hasInput() bool {
 	j := x.job
-	return len(j.Dependends) > 0 || j.FlowID != 0 && j.Step != "" || len(j.Params) > 0 || len(j.Needs) > 0 || j.Shard != "" || j.Pack != ""
+	return len(j.Dependends) > 0 || j.FlowID != 0 && j.Step != "" || len(j.Params) > 0 || len(j.Needs) > 0 || j.Shard != "" || j.Pack != "" ||
+		j.Hook != nil
 }
 
-// input puts it together.
-func (x *run) input() (domain.Input, error) { return x.r.e.inputOf(x.Ctx, x.Claimed.Space, x.job) }
+// input puts it together, or has it from when the environment was made of it.
+func (x *run) input() (domain.Input, error) {
+	if x.found != nil {
+		return *x.found, nil
+	}
+	return x.r.e.inputOf(x.Ctx, x.Claimed.Space, x.job)
+}
 
 // inputOf puts together what a job finds.
 func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) (in domain.Input, err error) {
-	in = domain.Input{Needs: map[string]domain.Needed{}, Flow: j.FlowID, Step: j.Step}
+	in = domain.Input{Needs: map[string]domain.Needed{}, Flow: j.FlowID, Step: j.Step, Hook: j.Hook}
 	if p, ok := shardOf(j.Shard); ok {
 		in.Shard = &p
 	}
 	if p, ok := packOf(j.Pack); ok {
 		in.Pack = &p
+	}
+	if j.Item != "" && in.Shard != nil {
+		in.Item, in.Index, in.Shard = json.RawMessage(j.Item), &in.Shard.Index, nil
 	}
 	var keys []string
 	var names []string // of the steps; "" for a plain job
@@ -257,6 +279,9 @@ func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) 
 		}
 		if n.Job != 0 {
 			keys, names = append(keys, domain.JobKey{Caller: j.CallerID, ID: n.Job}.String()), append(names, name)
+		}
+		if err := e.addResults(ctx, &in, j, name, n); err != nil {
+			return in, err
 		}
 	}
 	addParamsOf(&in, j, nil)
@@ -282,6 +307,34 @@ func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) 
 	return in, nil
 }
 
+// addResults takes in the results of a step that was done for each element of a list.
+func (e *Engine) addResults(ctx context.Context, in *domain.Input, j *domain.Job, name string, n domain.Need) (err error) {
+	one := in.Needs[name]
+	if one.Results = n.Results; n.Items > 0 {
+		if one.Results, err = e.Results(ctx, j.ContextID, j.FlowID, n); err != nil {
+			err = fmt.Errorf("step %s: %w", name, err)
+			if errors.Is(err, domain.ErrLimit) || errors.Is(err, domain.ErrInvalid) {
+				return &resultError{err}
+			}
+			return err
+		}
+	}
+	if n.One && len(one.Results) == 1 {
+		one.Result, one.Results = one.Results[0], nil
+	}
+	in.Needs[name] = one
+	return nil
+}
+
+// itemText is an element as a variable has it: a text without its quotes.
+func itemText(item string) string {
+	var text string
+	if json.Unmarshal([]byte(item), &text) == nil {
+		return text
+	}
+	return item
+}
+
 // resultError says that the result of a job that was needed cannot be read: whoever
 // runs the one that needs it, and however often.
 type resultError struct{ error }
@@ -302,16 +355,23 @@ func addNeeded(in *domain.Input, item, step string, r board.Record) error {
 	if n.Result == nil {
 		n.Result = map[string]string{}
 	}
+	left := domain.JobKey{}
+	if len(j.Artifacts) > 0 {
+		left = key
+	}
 	if step != "" {
+		n.LeftBy = left
 		n.State = in.Needs[step].State
 		in.Needs[step] = n
 		return nil
 	}
 	if j.Step != "" {
 		n.State = "succeeded" // else the one that needs it would not run
+		n.LeftBy = left
 		in.Needs[j.Step] = n
-		n.State = ""
+		n.State, left = "", domain.JobKey{}
 	}
+	n.LeftBy = left
 	in.Needs[strconv.FormatUint(uint64(idAtHome(j)), 10)] = n
 	return nil
 }
@@ -358,7 +418,7 @@ func (f *folder) checkpoint() (data string, version int64, ok bool) {
 		data, version = f.cell.Saved()
 		ok = version != f.saved
 		f.tried = f.tried || ok
-		return data, version, ok
+		return f.hide.Text(data), version, ok
 	}
 	path := filepath.Join(f.dir, checkpointName)
 	version = modified(path)
@@ -378,7 +438,7 @@ func (f *folder) checkpoint() (data string, version int64, ok bool) {
 		return "", 0, false
 	}
 	f.tried = true
-	return string(b), version, true
+	return f.hide.Text(string(b)), version, true
 }
 
 // checkpointSaved notes that the checkpoint of that version is on the board.

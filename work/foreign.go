@@ -281,10 +281,10 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 	} else if err != nil {
 		return err
 	}
-	never, _ := saysNever(j.Result)
+	says := saysOf(j.Result)
 	switch {
-	case j.TriesAgain() && !never:
-		return e.retryForeign(ctx, a, j)
+	case j.TriesAgain() && !says.never:
+		return e.retryForeign(ctx, a, j, says.after)
 	case j.Final():
 		_, noResult := layout.ReadResult(key, rec)
 		return e.settleForeign(ctx, a, j, noResult)
@@ -411,11 +411,11 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // retryForeign sets the alarm for the next attempt at a job that a foreign runner
-// ended in error, as long as it has retries.
-func (e *Engine) retryForeign(ctx context.Context, a board.Alarm, j *domain.Job) error {
+// ended in error, as long as it has retries: after at least some time.
+func (e *Engine) retryForeign(ctx context.Context, a board.Alarm, j *domain.Job, after time.Duration) error {
 	key := j.Key().String()
 	now := time.Now()
-	next := now.Add(e.backoff(j.Failures + 1))
+	next := now.Add(max(e.backoff(j.Retry, j.Failures+1), min(after, domain.MaxRetryDelay*time.Second)))
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name).Free(key)
 	asRead(&b, j, layout.JobFinishedMs)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/intake"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/queue"
 )
@@ -54,19 +55,43 @@ func (e *Engine) recoverJob(ctx context.Context, l board.Lease, key domain.JobKe
 		return e.board.Commit(ctx, b)
 	case j.Cancel != "":
 		e.end(ctx, &b, j, cancelled(j.Cancel), now)
+	case e.onlyWaits(j):
+		e.requeue(&b, j, now)
 	case j.Losses+1 >= e.cfg.MaxLosses:
 		b.Set(l.Item, lossesField(j.Losses+1))
 		e.end(ctx, &b, j, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
 			text: fmt.Sprintf("its runner was lost %d times, last %s; does the job kill its node?", j.Losses+1, l.Owner)}, now)
 	default:
 		b.Set(l.Item, lossesField(j.Losses+1))
+		if j.CreatedAt != 0 { // else it is queued, and not written yet
+			noteEnd(&b, key, l.Token, "its runner was lost: the lease of "+l.Owner+" ran out", "the next begins when a node takes it", now)
+		}
 		e.requeue(&b, j, now)
 	}
 	if err := e.board.Commit(ctx, b); err != nil {
 		return err
 	}
+	e.cfg.Observer.LeaseLost(j.ScriptType)
 	e.log.Warn("lease ran out", "job", key.String(), "context", uint32(l.Space), "owner", l.Owner, "losses", j.Losses+1)
 	return nil
+}
+
+// onlyWaits reports whether a job does no more than wait for another job or a flow: it
+// calls an effect of such a kind, which finds again what it waits for. How many nodes
+// come and go meanwhile is no fault of it.
+func (e *Engine) onlyWaits(j *domain.Job) bool {
+	if j.ScriptType != domain.ScriptEffect {
+		return false
+	}
+	var call domain.EffectScript
+	if intake.Decode([]byte(j.Script), &call, intake.Limits{Bytes: domain.MaxScriptBytes}) != nil {
+		return false
+	}
+	kind := domain.EffectKind(call.Kind)
+	if kind == "" && e.cfg.EffectKind != nil {
+		kind = e.cfg.EffectKind(call.Target)
+	}
+	return kind.OnlyWaits()
 }
 
 // dropLease ends the lease on a job that was deleted.

@@ -65,6 +65,7 @@ func (l *logBuffer) add(stream string, line []byte) bool {
 	if l.full {
 		return false
 	}
+	line = l.x.hide.Bytes(line)
 	cost := len(line) + logLineCost
 	if l.room -= cost; l.room < 0 {
 		l.full = true

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,8 +59,8 @@ func TestLogsAreBounded(t *testing.T) {
 		r.submit(job(1, "chatter", retries(2)))
 		r.want(1, domain.JobError, domain.ReasonScriptFailed)
 		logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 10_000)
-		if err != nil || len(logs) != 10_000/164+3 || !strings.HasPrefix(logs[len(logs)-1].Line, "log cut") {
-			t.Errorf("got %d lines, %v; want the share and one remark each attempt", len(logs), err)
+		if err != nil || len(logs) != 10_000/164+3+2 || !strings.HasPrefix(logs[len(logs)-1].Line, "log cut") {
+			t.Errorf("got %d lines, %v; want the share, one remark each attempt, and the ends of the first two", len(logs), err)
 		}
 	})
 }
@@ -166,7 +167,8 @@ func testList(t *testing.T, cfg work.Config) {
 		if cfg.Foreign { // which no node has seen yet
 			foreign++
 			strange := board.Batch{Space: layout.SpaceOf(tenant)}
-			strange.Set("job:1:5000", board.Field{Name: "script", Value: "ok"}, board.Field{Name: "script_type", Value: "go"}, board.Field{Name: "status", Value: "started"})
+			strange.Set("job:1:5000", board.Field{Name: "script", Value: "ok"}, board.Field{Name: "script_type", Value: "go"},
+				board.Field{Name: "status", Value: "started"})
 			if err := r.board.Commit(t.Context(), strange); err != nil {
 				t.Fatal(err)
 			}
@@ -197,6 +199,35 @@ func testList(t *testing.T, cfg work.Config) {
 			{work.Filter{Status: domain.JobWaiting}, 1}} {
 			if n := count(tc.filter); n != tc.want {
 				t.Errorf("%+v: got %d jobs, want %d", tc.filter, n, tc.want)
+			}
+		}
+	})
+}
+
+// TestTheLogSaysHowAttemptsEnded: the record has the end of the last alone.
+func TestTheLogSaysHowAttemptsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.script.on("sad", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
+			h.Log("stdout", []byte("tries"))
+			return failed("no shop")
+		})
+		r.submit(job(1, "sad", retries(1)))
+		r.want(1, domain.JobError, domain.ReasonScriptFailed)
+		if _, err := r.engine.Retry(t.Context(), tenant, key(1)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 100)
+		var got []string
+		for _, l := range logs {
+			got = append(got, strconv.Itoa(l.Attempt)+" "+l.Stream+" "+l.Line)
+		}
+		all := strings.Join(got, "\n")
+		for _, want := range []string{"1 stdout tries\n1 ramet attempt 1 ended: no shop; the next begins ",
+			"2 stdout tries\n2 ramet attempt 2 ended: no shop; somebody has it begin anew\n3 stdout tries"} {
+			if err != nil || !strings.Contains(all, want) {
+				t.Errorf("got %s, %v; want %q in it", all, err, want)
 			}
 		}
 	})

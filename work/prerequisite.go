@@ -18,6 +18,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/durable"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/queue"
 )
@@ -159,9 +160,15 @@ func (e *Engine) checkPrerequisites(ctx context.Context, a board.Alarm, key doma
 	} else if err != nil {
 		return err
 	}
+	if j.Suspended == nil && j.Waits == 0 {
+		return e.clear(ctx, a) // what its script waited for has come
+	}
 	l := prereqLook{e: e, alarm: a, job: j, rec: rec, list: layout.Unmet(rec), began: time.Now()}
 	if l.unmet, err = e.unmet(ctx, a.Space, l.list); err == nil {
 		err = l.never(ctx)
+	}
+	if errors.Is(err, errImpossible) && j.Suspended != nil {
+		l.unmet, err = nil, nil // its script is told so
 	}
 	if errors.Is(err, errImpossible) {
 		return e.giveUp(ctx, a, j, domain.ReasonPrerequisiteImpossible, "prerequisite "+err.Error())
@@ -208,6 +215,9 @@ func (l *prereqLook) never(ctx context.Context) error {
 // from a foreign program, or by a retry by hand.
 func (l *prereqLook) waited() (waited, limit time.Duration) {
 	limit = cmp.Or(time.Duration(l.job.PrerequisiteTimeout)*time.Second, domain.DefaultPrerequisiteTimeout*time.Second)
+	if l.job.Suspended != nil { // its script says for how long it waits, which has an alarm of its own
+		limit = durable.MaxSleep
+	}
 	return l.began.Sub(l.job.UpdatedAt.Time()), limit
 }
 
@@ -235,7 +245,7 @@ func (l *prereqLook) commit(ctx context.Context) error {
 	b.AlarmAt(l.alarm.Name, l.alarm.At)
 	l.e.nowUnmet(&b, l.job, l.rec, l.unmet)
 	switch {
-	case len(l.unmet) == 0:
+	case len(l.unmet) == 0, l.job.Suspended != nil && len(l.unmet) < len(l.list):
 	case slices.ContainsFunc(l.unmet, isAddress):
 		if err := l.e.askToCheck(ctx, &b, l.job.Key(), l.began); err != nil {
 			return err
@@ -254,6 +264,13 @@ func (e *Engine) nowUnmet(b *board.Batch, j *domain.Job, rec board.Record, unmet
 	key := j.Key().String()
 	b.Equal(key, layout.JobUnmet, rec.Get(layout.JobUnmet))
 	switch {
+	case j.Suspended != nil:
+		if len(unmet) < len(layout.Unmet(rec)) {
+			b.Equal(key, layout.JobLeaseOwner, "")
+			asRead(b, j, layout.JobAttempt, layout.JobNextRetryMs)
+			b.ClearAlarm(layout.Alarm(layout.AlarmRetry, j.Key()))
+			e.requeue(b, j, time.Now())
+		}
 	case len(unmet) == 0:
 		b.ClearAlarm(layout.Alarm(layout.AlarmPrereq, j.Key()))
 		b.Unset(key, layout.JobUnmet)
@@ -301,11 +318,71 @@ func unmetOf(list []string, ok []bool) (unmet []string) {
 
 // unwant takes the job out of the sets of those waiting for a name.
 func (e *Engine) unwant(b *board.Batch, j *domain.Job) {
-	for _, p := range j.Prerequisites {
+	for _, p := range wanted(j) {
 		if prerequisiteKind(p) == kindName {
 			b.Exclude(layout.Wanted(p), j.Key().String())
 		}
 	}
+}
+
+// wanted are the prerequisites of a job, and those that its script waits for.
+func wanted(j *domain.Job) []string {
+	if j.Suspended == nil {
+		return j.Prerequisites
+	}
+	return append(slices.Clone(j.Prerequisites), j.Suspended.Prerequisites...)
+}
+
+// want adds to b, by which a job is suspended, that its script waits for prerequisites. They
+// are looked at at once: one may have been met since the script asked.
+func want(b *board.Batch, key domain.JobKey, s *domain.Suspension, now time.Time) {
+	if len(s.Prerequisites) == 0 {
+		return
+	}
+	b.Set(key.String(), layout.UnmetField(s.Prerequisites))
+	b.SetAlarm(layout.Alarm(layout.AlarmPrereq, key), now)
+	for _, p := range s.Prerequisites {
+		if prerequisiteKind(p) == kindName {
+			b.Include(layout.Wanted(p), key.String())
+		}
+	}
+}
+
+// unwantSuspended takes away what want has added, of a job that goes on.
+func (e *Engine) unwantSuspended(b *board.Batch, j *domain.Job) {
+	if len(j.Suspended.Prerequisites) == 0 {
+		return
+	}
+	b.ClearAlarm(layout.Alarm(layout.AlarmPrereq, j.Key()))
+	b.Unset(j.Key().String(), layout.JobUnmet)
+	e.unwant(b, j)
+}
+
+// Met looks whether a prerequisite is met. An address is looked at by a checker at first, as
+// that may take its time.
+func (h *steps) Met(ctx context.Context, p string, first bool) (bool, error) {
+	e, began := h.x.r.e, time.Now()
+	if err := validatePrerequisite(p); err != nil {
+		return false, err
+	}
+	if j := h.x.job; p == h.x.key.String() || j.FlowID != 0 && p == domain.FlowKey(j.FlowID) {
+		return false, domain.Conflictf("prerequisite %q: the job would wait for itself", p)
+	}
+	if isAddress(p) {
+		if first {
+			return false, nil
+		}
+		met := e.reach.look(ctx, []string{p})[0]
+		if !met {
+			e.reach.conceal(ctx, began)
+		}
+		return met, nil
+	}
+	met, err := e.met(ctx, h.x.Claimed.Space, p)
+	if errors.Is(err, errImpossible) {
+		err = domain.Conflictf("prerequisite %q can never be met: %v", p, err)
+	}
+	return met, err
 }
 
 // MarkMet marks a prerequisite as met and lets the jobs that wait for it look

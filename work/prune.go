@@ -97,7 +97,7 @@ var endedMessages = EndedKind{Prefix: layout.MessagePrefix, Status: layout.Messa
 // pruneFields are what Prune looks at of jobs that ended, and of the record
 // [layout.Trimmed].
 var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount,
-	layout.JobFlowID, layout.JobShard, layout.JobPack}
+	layout.JobFlowID, layout.JobShard, layout.JobPack, layout.JobRemembered, layout.JobSignals}
 
 // fields are what is looked at of all that ended.
 func (pr pruner) fields() []string {
@@ -270,6 +270,9 @@ func (p *pruning) entry(key string, rec board.Record) bool {
 	}
 	p.b.Equal(key, layout.JobFinishedMs, rec.Get(layout.JobFinishedMs))
 	p.b.Delete(key).Delete(layout.Logs(id)).Delete(layout.Checkpoint(id))
+	if j.Remembered > 0 || j.Signals > 0 {
+		p.b.Delete(layout.Steps(id)).Delete(layout.Signals(id))
+	}
 	return true
 }
 

@@ -51,6 +51,9 @@ func (e *Engine) place(ctx context.Context, j *domain.Job) error {
 	if r.Local || r.Address == "" {
 		return nil
 	}
+	if len(j.Secrets) > 0 {
+		return domain.Invalidf("runner %d is not at this site, where alone the job's secrets are", j.ForRunner)
+	}
 	if j.Message != "" { // who sent it wants it run here
 		return domain.Invalidf("runner %d is not at this site", j.ForRunner)
 	}
@@ -84,7 +87,7 @@ func (e *Engine) Portable(ctx context.Context, tenant domain.TenantID, j *domain
 	}
 	p := domain.Job{ID: j.ID, CallerID: j.CallerID, ContextID: tenant, Script: j.Script, ScriptType: j.ScriptType, Timeout: j.Timeout,
 		Retries: j.Retries, Retry: j.Retry, EnvVars: j.EnvVars, Status: domain.JobDispatched, CreatedAt: j.CreatedAt, UpdatedAt: j.CreatedAt,
-		Priority: j.Priority, TraceID: j.TraceID, Affinity: j.Affinity, Step: j.Step, Shard: j.Shard, Pack: j.Pack, Params: in.Params}
+		Priority: j.Priority, TraceID: j.TraceID, Affinity: j.Affinity, Step: j.Step, Shard: j.Shard, Pack: j.Pack, Item: j.Item, Params: in.Params}
 	if j.FlowID != 0 && j.FlowEnv {
 		env, err := e.envOf(ctx, space, j)
 		if err != nil {
@@ -96,11 +99,16 @@ func (e *Engine) Portable(ctx context.Context, tenant domain.TenantID, j *domain
 		}
 		maps.Copy(p.EnvVars, j.EnvVars)
 	}
+	if j.EnvFill { // who runs it has the flow not
+		if p.EnvVars, err = e.fillEnv(ctx, space, j, p.EnvVars, &in); err != nil {
+			return p, err
+		}
+	}
 	for name, n := range in.Needs {
 		if p.Needs == nil {
 			p.Needs = map[string]domain.Need{}
 		}
-		p.Needs[name] = domain.Need{State: n.State, Status: n.Status, Reason: n.Reason, Result: n.Result}
+		p.Needs[name] = domain.Need{State: n.State, Status: n.Status, Reason: n.Reason, Result: n.Result, Results: n.Results}
 	}
 	return p, nil
 }
@@ -128,6 +136,11 @@ func (e *Engine) EndRemote(ctx context.Context, tenant domain.TenantID, key doma
 	if errors.Is(err, errEnded) {
 		return nil
 	}
+	if err == nil && e.cfg.Tracer != nil {
+		if j, lerr := e.loadAny(ctx, layout.SpaceOf(tenant), key); lerr == nil {
+			e.tracedRemote(tenant, j, r)
+		}
+	}
 	return err
 }
 
@@ -137,6 +150,7 @@ func (e *Engine) EndRemote(ctx context.Context, tenant domain.TenantID, key doma
 func (e *Engine) AddRemoteEnd(ctx context.Context, b *board.Batch, j *domain.Job, r Remote, now time.Time) bool {
 	if !j.Final() && j.LeaseOwner == "" {
 		e.addUnheldEnd(ctx, b, j, r.ending(), now)
+		e.tracedRemote(domain.TenantID(b.Space), j, r)
 	}
 	return j.Final() || j.LeaseOwner == ""
 }

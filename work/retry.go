@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -98,7 +99,7 @@ func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) 
 	asRead(&b, j, layout.JobFinishedMs, layout.JobQueuedMs)
 	b.Free(key)
 	b.Unset(key, layout.JobReason, layout.JobErrorText, layout.JobExitCode, layout.JobFinishedMs, layout.JobCancel,
-		layout.JobFailures, layout.JobLosses, layout.JobWaits, layout.JobUnmet, layout.JobNextRetryMs, layout.JobParked,
+		layout.JobFailures, layout.JobLosses, layout.JobWaits, layout.JobUnmet, layout.JobNextRetryMs, layout.JobSuspended, layout.JobParked,
 		layout.JobTakenBy, layout.JobEndedBy, layout.JobAliveUntil)
 	if j.At != "" { // it leaves in another message
 		j.Message = ""
@@ -116,6 +117,9 @@ func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) 
 	if j.Waits == 0 {
 		j.QueuedMs = now.UnixMilli()
 		b.PushLeft(queue.Of(j), key)
+	}
+	if j.Attempt > 0 {
+		noteEnd(&b, j.Key(), j.Attempt, cmp.Or(j.Error, string(j.Reason)), "somebody has it begin anew", now)
 	}
 	b.Set(key, layout.RestartedFields(j)...)
 	b.Add(key, layout.JobRetried, 1)

@@ -33,10 +33,14 @@ type room struct {
 }
 
 // Room returns an error while a context may have no new work, as too much of what it
-// had before waits for the archive. What was begun goes on.
+// had before waits for the archive, or too much of it has not ended: see [Engine.Waiting].
+// What was begun goes on.
 //
 // Errors: [domain.ErrExhausted], and those of the board.
 func (e *Engine) Room(ctx context.Context, tenant domain.TenantID) error {
+	if err := e.Waiting(ctx, tenant); err != nil {
+		return err
+	}
 	if e.cfg.ArchiveBacklog < 0 {
 		return nil
 	}

@@ -8,12 +8,13 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/durable"
+	"github.com/ramet-run/ramet/internal/hide"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/lease"
@@ -37,10 +38,20 @@ type run struct {
 
 	level domain.Isolation // how far its context wants it held in
 
+	found *domain.Input // that the job's environment was filled in with; nil where it was not
+
+	secrets map[string]string // variable -> value, of those that the job names
+	hide    *hide.Values      // them, in whatever it leaves
+
 	log *logBuffer
+
+	script  *durable.Script // what it remembers; nil until it is prepared
+	channel *durable.Server // by which its processes ask for that; nil inside the process
 
 	mu     sync.Mutex
 	folder *folder // nil until it is made
+
+	left *domain.ArtifactSet // files that the script left, which are in the store; nil: none
 }
 
 func (x *run) ref() ref { return ref{x.Claimed.Space, x.key} }
@@ -92,7 +103,18 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	if x.claimer.isAlone(x) {
 		x.claimer.waitAlone(x)
 	}
+	if len(x.job.Secrets) > 0 {
+		missing, err := x.readSecrets()
+		if err != nil {
+			return ended{}, err
+		}
+		if missing != nil {
+			x.begun()
+			return x.judge(b, without(missing), nil), nil
+		}
+	}
 	task, err := x.prepare()
+	defer x.closeChannel()
 	var unread *resultError
 	switch {
 	case errors.As(err, &unread):
@@ -100,6 +122,7 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	case err != nil:
 		return ended{}, err
 	}
+	x.begun()
 	if script.Stop(x.Ctx) != nil {
 		return x.judge(b, script.Outcome{Verdict: script.Stopped}, context.Cause(x.Ctx)), nil
 	}
@@ -110,12 +133,20 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	timeout := time.AfterFunc(x.job.TimeoutOr(x.r.e.cfg.Timeout), func() { x.Stop(script.ErrTimeout) })
 	out, err := x.runScript(task)
 	timeout.Stop()
+	x.closeChannel() // first: it answers what was asked for before the end
+	if err == nil && out.Verdict == script.Succeeded && len(x.job.Artifacts) > 0 && x.script.Suspended() == nil {
+		out = x.keepArtifacts(out)
+	}
 	cause := context.Cause(x.Ctx)
 	x.log.stop()
 	if err != nil {
-		return ended{}, fmt.Errorf("run %s: %w", x.key, err)
+		return ended{}, fmt.Errorf("run %s: %w", x.key, x.hideError(err))
 	}
 	x.claimer.started(x)
+	out = x.hideOutcome(out)
+	if what, yes := x.judgeDurable(context.WithoutCancel(x.Ctx), b, out, cause); yes {
+		return what, nil
+	}
 	return x.judge(b, out, cause), nil
 }
 
@@ -144,7 +175,7 @@ func (x *run) runScript(task script.Task) (out script.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.r.log.Error("runtime panicked", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space),
-				"script_type", string(x.claimer.typ), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				"script_type", string(x.claimer.typ), "panic", x.hide.Text(fmt.Sprint(p)), "stack", string(debug.Stack()))
 			out, err = script.Outcome{Verdict: script.Errored, ExitCode: 1,
 				Error: fmt.Sprintf("the %s runtime panicked (%v); this is a fault of the runtime, please report it with the node's log", x.claimer.typ, p)}, nil
 		}
@@ -159,6 +190,10 @@ func logBytesOf(r board.Record) int {
 
 // judge decides what the outcome of the script means for the job.
 func (x *run) judge(b *board.Batch, out script.Outcome, cause error) ended {
+	if out.Verdict == script.Succeeded && len(x.job.Artifacts) > 0 && x.left == nil {
+		out.Verdict, out.Invalid = script.Errored, true
+		out.Error = "artifacts: the job was run by a worker, which cannot leave files; have it run by a node, or leave artifacts out"
+	}
 	if out.Verdict == script.Stopped {
 		if what, stopped := x.stopped(b, out, cause); stopped {
 			return what
@@ -178,38 +213,13 @@ func (x *run) judge(b *board.Batch, out script.Outcome, cause error) ended {
 		case out.Invalid:
 			n.reason = domain.ReasonInvalid
 		}
-		never, strange := saysNever(out.Result)
-		n.text += strange
-		if x.job.Failures < x.job.MaxRetries() && !out.Final && !never && !x.job.Retry.Final(end, code) {
-			return x.tryLater(b, n, out.After)
+		says := saysOf(out.Result)
+		n.text += says.strange
+		if x.job.Failures < x.job.MaxRetries() && !out.Final && !says.never && !x.job.Retry.Final(end, code) {
+			return x.tryLater(b, n, max(out.After, says.after))
 		}
 	}
 	return x.end(b, n)
-}
-
-// keyRetry is the key of a result by which a script that ended badly says whether
-// it is to be tried again.
-const (
-	keyRetry   = "retry"
-	retryNever = "never"
-)
-
-// saysNever reports whether a script's result says that another attempt would end
-// the same. strange is for the job's error where it says what nobody knows: to
-// take that for a "never" could lose work, to be silent would be tried 255 times.
-func saysNever(result map[string]string) (never bool, strange string) {
-	switch says := strings.TrimSpace(result[keyRetry]); says {
-	case "":
-	case retryNever:
-		return true, ""
-	default:
-		strange = fmt.Sprintf(" (its result says retry=%.40q, which says nothing: want %s", says, retryNever)
-		if near := domain.Nearest(says, []string{retryNever}); near != "" {
-			strange += fmt.Sprintf("; did you mean %q?", near)
-		}
-		strange += ")"
-	}
-	return false, strange
 }
 
 // stopped deals with a run that was told to stop for no fault of its own.
@@ -218,7 +228,9 @@ func (x *run) stopped(b *board.Batch, out script.Outcome, cause error) (what end
 	case errors.Is(cause, script.ErrLost):
 		return x.letDown(b), true
 	case errors.Is(cause, script.ErrDraining):
-		return x.giveBack(b), true
+		what := x.giveBack(b)
+		noteEnd(b, x.key, x.Claimed.Token, what.text, "the next begins when a node takes it", time.Now())
+		return what, true
 	case errors.Is(cause, script.ErrCancelled):
 		n := cancelled(x.canceller())
 		n.result = out.Result
@@ -243,6 +255,10 @@ func (x *run) canceller() string {
 func (x *run) end(b *board.Batch, n ending) ended {
 	b.Release(x.Claimed.Item)
 	x.addLogs(b)
+	x.noteRemembered(b)
+	if n.status == domain.JobFinished {
+		x.addArtifacts(b)
+	}
 	if n.status == domain.JobError || x.job.Routine != "" {
 		// Whoever retries it by hand goes on from its checkpoint, and so does a
 		// routine's next round.
@@ -280,20 +296,23 @@ func (x *run) addLogs(b *board.Batch) {
 // some time.
 func (x *run) tryLater(b *board.Batch, n ending, after time.Duration) ended {
 	now := time.Now()
-	next := now.Add(max(x.r.e.backoff(x.job.Failures+1), min(after, longestAfter)))
+	wait := x.r.e.backoff(x.job.Retry, x.job.Failures+1)
+	if after = min(after, domain.MaxRetryDelay*time.Second); after > wait {
+		wait = after
+		n.text += fmt.Sprintf("; it asks for a pause of %v", after)
+	}
+	next := now.Add(wait)
 	b.Set(x.Claimed.Item, x.failuresField())
 	x.later(b, now, next, n.text)
 	return ended{status: domain.JobStarted, reason: n.reason, text: n.text}
 }
-
-// longestAfter bounds how long a script may put its next attempt off.
-const longestAfter = 24 * time.Hour
 
 // later lets go of the job until next, unless it was cancelled meanwhile.
 func (x *run) later(b *board.Batch, now, next time.Time, text string) {
 	b.Equal(x.Claimed.Item, layout.JobCancel, "")
 	b.Release(x.Claimed.Item)
 	x.addLogs(b)
+	noteEnd(b, x.key, x.Claimed.Token, text, "the next begins "+after(next.Sub(now)), now)
 	b.Set(x.Claimed.Item,
 		board.Field{Name: layout.JobNextRetryMs, Value: strconv.FormatInt(next.UnixMilli(), 10)},
 		board.Field{Name: layout.JobUpdatedAt, Value: strconv.FormatInt(now.Unix(), 10)},
@@ -301,7 +320,11 @@ func (x *run) later(b *board.Batch, now, next time.Time, text string) {
 	if x.job.Parked != "" {
 		b.Unset(x.Claimed.Item, layout.JobParked)
 	}
+	if x.job.Suspended != nil { // it ran all the same: a doubled entry in the queue
+		b.Unset(x.Claimed.Item, layout.JobSuspended)
+	}
 	x.addCheckpoint(b)
+	x.noteRemembered(b)
 	b.SetAlarm(layout.Alarm(layout.AlarmRetry, x.key), next)
 }
 
@@ -325,15 +348,22 @@ const givenBack = "given back: the node is going away"
 // another's already, the board refuses it.
 func (x *run) letDown(b *board.Batch) ended {
 	losses := x.job.Losses + 1
-	if losses >= x.r.e.cfg.MaxLosses {
+	switch {
+	case x.r.e.onlyWaits(x.job):
+		losses = x.job.Losses
+	case losses >= x.r.e.cfg.MaxLosses:
 		b.Set(x.Claimed.Item, lossesField(losses))
-		return x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
+		what := x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost,
 			text: fmt.Sprintf("its lease was lost %d times, last by %s, which could not renew it in time; does the job keep its node from that?", losses,
 				x.r.cfg.Owner)})
+		what.lost = true
+		return what
 	}
 	what := x.giveBack(b)
 	b.Set(x.Claimed.Item, lossesField(losses))
+	what.lost = true
 	what.text = "put back: its lease could not be renewed in time"
+	noteEnd(b, x.key, x.Claimed.Token, what.text, "the next begins when a node takes it", time.Now())
 	return what
 }
 
@@ -351,6 +381,9 @@ func (x *run) unable(b *board.Batch, err error) ended {
 		pause.For(x.Ctx, lease.Rest)
 		return x.giveBack(b)
 	}
+	if away := (*storeError)(nil); errors.As(err, &away) {
+		return x.awaitStore(b, err)
+	}
 	if yes, again := x.claimer.ofMachine(x.Ctx, x, err); yes {
 		x.claimer.rests(err)
 		return x.spare(b, again)
@@ -362,7 +395,7 @@ func (x *run) unable(b *board.Batch, err error) ended {
 		return x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost, text: text})
 	}
 	now := time.Now()
-	x.later(b, now, now.Add(x.r.e.backoff(x.job.Losses+1)), text)
+	x.later(b, now, now.Add(x.r.e.backoff(nil, x.job.Losses+1)), text)
 	return ended{status: domain.JobStarted, reason: domain.ReasonRunnerLost, text: text}
 }
 
@@ -386,14 +419,16 @@ func (x *run) discard(b *board.Batch) ended {
 func (x *run) Close(err error) {
 	what := x.last.what
 	x.claimer.leave(x.Claimed.Space)
-	keep := (what.status == domain.JobError || what.reason != "") && !x.r.e.traceless(domain.TenantID(x.Claimed.Space))
+	keep := (what.status == domain.JobError || what.reason != "") && !x.r.e.traceless(domain.TenantID(x.Claimed.Space)) && x.hide == nil
 	if ferr := x.closeFolder(keep && what.reason != reasonLost); ferr != nil && !errors.Is(ferr, os.ErrNotExist) {
 		x.r.log.Warn("job folder not removed", "job", x.Claimed.Item, "err", ferr)
 	}
 	if err != nil || what.reason == reasonLost {
 		x.r.log.Warn("finish of a lost lease dropped", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space), "attempt", x.Claimed.Token, "err", err)
 	}
-	if o := x.r.cfg.Observer; o != nil {
-		o.AttemptEnded(x.claimer.typ, what.status, what.reason, time.Since(x.Begun))
+	if err == nil && what.reason != reasonLost {
+		x.traced(what, x.Begun)
 	}
+	what.lost = what.lost && err == nil // else whoever finds that it has run out counts it
+	x.endedAs(what)
 }

@@ -37,6 +37,9 @@ type ended struct {
 	reason  domain.Reason
 	text    string
 	written bool // it is on the board already
+	lost    bool // its lease could not be renewed in time
+	// suspended is what its script waits for.
+	suspended *domain.Suspension
 }
 
 // End is the commit that ends the run.
@@ -106,11 +109,20 @@ func (x *run) rebuild(ctx context.Context, f finish) (finish, error) {
 			x.job.FlowID = j.FlowID
 		}
 		f.batch = b
+	case j.Cancel == "" && f.what.suspended != nil: // a signal came
+		b := x.heldBatch()
+		what, err := x.suspend(ctx, &b, f.what.suspended)
+		if err != nil {
+			return f, err
+		}
+		b.Ops = append(keepOps(f.batch.Ops, x.logOp), b.Ops...)
+		f.batch, f.what = b, what
 	case j.Cancel != "":
 		n := cancelled(j.Cancel)
 		b := x.heldBatch()
 		b.Release(x.Claimed.Item)
-		b.Ops = append(b.Ops, keepOps(f.batch.Ops, x.logOp)...)
+		// Without what it says of the next attempt.
+		b.Ops = append(b.Ops, keepOps(f.batch.Ops, func(op board.Op) bool { return x.logOp(op) && op.Kind != board.OpPushRight })...)
 		x.r.e.end(ctx, &b, j, n, now)
 		f.batch, f.what = b, ended{status: n.status, reason: n.reason, text: n.text}
 	}

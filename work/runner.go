@@ -50,17 +50,6 @@ type RunnerConfig struct {
 	// HealthChanged is told when scripts of a type cannot be started any more, or can be
 	// again; see [Runner.Tell]. It must be quick. Default: nobody.
 	HealthChanged func()
-	// Observer is told what happens, for metrics. Default: nobody.
-	Observer Observer
-}
-
-// Observer is told what a runner does. Its methods must be quick.
-type Observer interface {
-	// JobsClaimed is told of jobs of one type that were leased together.
-	JobsClaimed(t domain.ScriptType, n int)
-	// AttemptEnded is told of the end of each run; status is what the job
-	// became: finished, error, or started when it goes on.
-	AttemptEnded(t domain.ScriptType, status domain.JobStatus, reason domain.Reason, took time.Duration)
 }
 
 // Runner leases jobs and runs them.

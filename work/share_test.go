@@ -159,7 +159,7 @@ func TestAContextAloneHasAllSlots(t *testing.T) {
 		r.explains(other, 1, "all slots for go (4) are taken by jobs of 1 context", "own")
 		r.end <- struct{}{}
 		synctest.Wait()
-		r.explains(tenant, 5, "stand before it in queue:go")
+		r.explains(tenant, 5, "it is the next in queue:go")
 	})
 }
 

@@ -82,6 +82,7 @@ func (e *Engine) AddJobs(ctx context.Context, b *board.Batch, tenant domain.Tena
 		return false, nil
 	}
 	*b = all
+	e.Took(tenant, len(ordered))
 	return true, nil
 }
 
@@ -237,6 +238,7 @@ func (s *submission) commit(ctx context.Context, jobs []*domain.Job) {
 		}
 		s.receipt(owners[i]).Err = err
 	}
+	s.e.Took(domain.TenantID(s.space), len(batches))
 }
 
 func (s *submission) receipt(j *domain.Job) *Receipt { return &s.receipts[s.byKey[j.Key()]] }
@@ -293,6 +295,7 @@ func (s *submission) batch(ctx context.Context, j *domain.Job, fresh bool) (boar
 	if j.Waits == 0 {
 		j.QueuedMs = s.now.UnixMilli()
 	}
+	takeHistory(&b, j)
 	b.Set(key, jobFields(j)...)
 	b.Live(key, s.now)
 	if j.Waits == 0 {
@@ -317,6 +320,7 @@ func (s *submission) reset(j *domain.Job) {
 	j.Result, j.Reason, j.Error, j.ExitCode = nil, "", "", nil
 	j.Attempt, j.Losses, j.Failures, j.RunnerID, j.LeaseOwner, j.Cancel = 0, 0, 0, 0, "", ""
 	j.StartedMs, j.FinishedMs, j.NextRetryMs = 0, 0, 0
+	j.Signals, j.Suspended, j.Calls = 0, nil, 0
 	j.TakenBy, j.EndedBy, j.AliveUntil = 0, 0, 0
 }
 

@@ -154,6 +154,8 @@ func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed)
 			others = append(others, said{finish: *f})
 		case f == nil:
 			list = append(list, a)
+			e.cfg.Observer.JobsClaimed(x.claimer.typ, 1)
+			x.begun()
 		case !f.what.written && f.what.reason != reasonLost:
 			others = append(others, said{finish: *f})
 		}
@@ -199,14 +201,21 @@ func (x *run) assign(room bool) (a domain.Assignment, f *finish, err error) {
 		x.putBack(&b)
 		return a, &finish{x, b, ended{status: domain.JobStarted, text: "put back: there was no room for it"}}, nil
 	}
-	a = domain.Assignment{Job: *x.job, Attempt: x.Claimed.Token, LeaseMs: x.r.cfg.Lease.Milliseconds(),
-		TimeoutMs: x.job.TimeoutOr(x.r.e.cfg.Timeout).Milliseconds(), Env: x.job.EnvVars}
-	if x.job.FlowEnv {
-		if a.Env, err = x.environment(); err != nil {
-			return a, nil, err
-		}
+	if len(x.job.Secrets) > 0 {
+		// A worker is a program of the context's own, which has secrets of its own; over the
+		// wire, and in a program that hides nothing, these would be anywhere.
+		b := x.heldBatch()
+		return a, &finish{x, b, x.end(&b, invalid(domain.Invalidf("secrets: the job was taken by a worker, and secrets are given to scripts that nodes run alone; "+
+			"let the worker's program have them")))}, nil
 	}
-	a.Input, err = x.input()
+	a = domain.Assignment{Job: *x.job, Attempt: x.Claimed.Token, LeaseMs: x.r.cfg.Lease.Milliseconds(),
+		TimeoutMs: x.job.TimeoutOr(x.r.e.cfg.Timeout).Milliseconds(), Env: x.job.EnvVars, TraceParent: x.traceParent()}
+	if x.job.FlowEnv || x.job.EnvFill {
+		a.Env, err = x.environment()
+	}
+	if err == nil {
+		a.Input, err = x.input()
+	}
 	var unread *resultError
 	if errors.As(err, &unread) {
 		b := x.heldBatch()
@@ -310,6 +319,9 @@ const (
 	// maxWorkers is how many names workers may have had within that time at one
 	// node: who has another name for each request would fill the board.
 	maxWorkers = 10_000
+	// maxOwnWorkers is how many of them those of one context may have, so that the others
+	// have some left.
+	maxOwnWorkers = 5_000
 )
 
 // due reports whether the worker's record is to be written, and notes that it is.
@@ -325,6 +337,19 @@ func (k *workerCache) due(w domain.Worker, now time.Time) (bool, error) {
 	if now.Sub(k.swept) > workerEvery {
 		k.swept = now
 		maps.DeleteFunc(k.written, func(_ domain.Worker, at time.Time) bool { return now.Sub(at) > workerKept })
+	}
+	own := 0
+	if !known {
+		for other := range k.written {
+			if other.Context == w.Context {
+				own++
+			}
+		}
+	}
+	if own >= maxOwnWorkers {
+		return false, domain.Exhaustedf("workers of context %d have had %d names here within %v, which is the limit of a context: a program has "+
+			"one for all of its life",
+			w.Context, own, workerKept)
 	}
 	if !known && len(k.written) >= maxWorkers {
 		return false, domain.Exhaustedf("workers have had %d names here within %v, which is the limit: a program has one for all of its life",
@@ -386,7 +411,14 @@ func (e *Engine) RegisterTypes(ctx context.Context, tenant domain.TenantID, type
 			return err
 		}
 		if len(all) >= domain.MaxContextTypes {
-			return domain.Limitf("the workers of context %d have %d script types, which is the limit; use one of these", tenant, len(all))
+			gone, err := e.retire(ctx, space, all)
+			if err != nil {
+				return err
+			}
+			if gone == 0 {
+				return domain.Limitf("the workers of context %d have %d script types, which is the limit; use one of these, or try again when workers of "+
+					"some have been gone for %v", tenant, len(all), workerKept)
+			}
 		}
 		b := board.Batch{Space: space}
 		if err := e.board.Commit(ctx, *b.Include(layout.WorkerTypes, string(t))); err != nil {
@@ -395,6 +427,17 @@ func (e *Engine) RegisterTypes(ctx context.Context, tenant domain.TenantID, type
 		e.types.Store(contextType{space, t}, true)
 	}
 	return nil
+}
+
+// WorkerTypes are the script types that only workers serve, as far as this engine has met
+// them, at most so many.
+func (e *Engine) WorkerTypes(most int) []domain.ScriptType {
+	seen := map[domain.ScriptType]bool{}
+	e.types.Range(func(k, _ any) bool {
+		seen[k.(contextType).typ] = true
+		return len(seen) < most
+	})
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // knows reports whether jobs of a context may be of a type: nodes serve it, or workers of

@@ -12,6 +12,8 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/tracing"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -463,15 +465,16 @@ func TestWhatAWorkerMayNotAsk(t *testing.T) {
 	}
 	many := make([]domain.ScriptType, domain.MaxWorkerTypes+1)
 	for name, err := range map[string]error{
-		"no types":     ask(func(a *domain.WorkerAsk) { a.Types = nil }),
-		"many types":   ask(func(a *domain.WorkerAsk) { a.Types = many }),
-		"a bad type":   ask(func(a *domain.WorkerAsk) { a.Types[0] = "Mail!" }),
-		"effects":      ask(func(a *domain.WorkerAsk) { a.Types[0] = domain.ScriptEffect }),
-		"too many":     ask(func(a *domain.WorkerAsk) { a.Max = 1000 }),
-		"for ever":     ask(func(a *domain.WorkerAsk) { a.LeaseMs = 1 << 40 }),
-		"a long wait":  ask(func(a *domain.WorkerAsk) { a.WaitMs = 1 << 40 }),
-		"no name":      second(r.engine.ClaimFor(context.Background(), domain.Worker{Context: 1, Actor: 7}, domain.WorkerAsk{Types: []domain.ScriptType{"mail"}})),
-		"a bad name":   second(r.engine.ClaimFor(context.Background(), domain.Worker{Context: 1, Actor: 7, Name: "a b"}, domain.WorkerAsk{Types: []domain.ScriptType{"mail"}})),
+		"no types":    ask(func(a *domain.WorkerAsk) { a.Types = nil }),
+		"many types":  ask(func(a *domain.WorkerAsk) { a.Types = many }),
+		"a bad type":  ask(func(a *domain.WorkerAsk) { a.Types[0] = "Mail!" }),
+		"effects":     ask(func(a *domain.WorkerAsk) { a.Types[0] = domain.ScriptEffect }),
+		"too many":    ask(func(a *domain.WorkerAsk) { a.Max = 1000 }),
+		"for ever":    ask(func(a *domain.WorkerAsk) { a.LeaseMs = 1 << 40 }),
+		"a long wait": ask(func(a *domain.WorkerAsk) { a.WaitMs = 1 << 40 }),
+		"no name":     second(r.engine.ClaimFor(context.Background(), domain.Worker{Context: 1, Actor: 7}, domain.WorkerAsk{Types: []domain.ScriptType{"mail"}})),
+		"a bad name": second(r.engine.ClaimFor(context.Background(), domain.Worker{Context: 1, Actor: 7, Name: "a b"},
+			domain.WorkerAsk{Types: []domain.ScriptType{"mail"}})),
 		"no jobs":      second(r.engine.ExtendFor(context.Background(), w, time.Minute, nil)),
 		"a bad lease":  second(r.engine.ExtendFor(context.Background(), w, time.Hour, []domain.HeldAttempt{{}})),
 		"a long line":  r.engine.LogFor(context.Background(), w, domain.HeldAttempt{}, []domain.LogLine{{Line: strings.Repeat("x", 1<<20)}}),
@@ -481,6 +484,39 @@ func TestWhatAWorkerMayNotAsk(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+}
+
+// Types that nobody serves any more, and no job is of, do not keep others from being known.
+func TestTypesThatNobodyUsesMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		name := func(i int) domain.ScriptType { return domain.ScriptType(fmt.Sprintf("t%d", i)) }
+		var types []domain.ScriptType
+		for i := range domain.MaxContextTypes {
+			types = append(types, name(i))
+		}
+		register := func(types ...domain.ScriptType) error { return r.engine.RegisterTypes(t.Context(), tenant, types) }
+		if err := register(types...); err != nil {
+			t.Fatal(err)
+		}
+		one := mail(1, "x")
+		one.ScriptType = name(3)
+		r.submit(one)
+		claim := func(t domain.ScriptType) error {
+			w := domain.Worker{Context: tenant, Actor: 7, Name: "a"}
+			return second(r.engine.ClaimFor(context.Background(), w, domain.WorkerAsk{Types: []domain.ScriptType{t}}))
+		}
+		if err := claim(name(5)); err != nil {
+			t.Fatal(err)
+		}
+		if err := register("new"); err != nil {
+			t.Fatalf("one more: %v", err)
+		}
+		all, err := r.board.Members(t.Context(), layout.SpaceOf(tenant), layout.WorkerTypes, "", domain.MaxContextTypes)
+		if want := []string{"new", string(name(3)), string(name(5))}; err != nil || !slices.Equal(slices.Sorted(slices.Values(all)), want) {
+			t.Errorf("got %v, %v, want %v", all, err, want)
+		}
+	})
 }
 
 func TestAClaimBringsNoMoreThanItCanCarry(t *testing.T) {
@@ -517,12 +553,35 @@ func TestWhoHasAnotherNameEachTimeIsToldSo(t *testing.T) {
 		var err error
 		n := 0
 		for ; err == nil && n < 20_000; n++ {
-			_, err = r.engine.ClaimFor(t.Context(), domain.Worker{Context: tenant, Actor: 7, Name: fmt.Sprint("w", n)}, domain.WorkerAsk{Types: []domain.ScriptType{"go"}})
+			_, err = r.engine.ClaimFor(t.Context(), domain.Worker{Context: tenant, Actor: 7, Name: fmt.Sprint("w", n)},
+				domain.WorkerAsk{Types: []domain.ScriptType{"go"}})
 		}
 		if !errors.Is(err, domain.ErrExhausted) || n < 5000 {
 			t.Errorf("after %d names: %v", n, err)
 		}
 		time.Sleep(11 * time.Minute)
 		r.hand(7, "another").claim(1, 0)
+	})
+}
+
+// What a function calls belongs to the trace of its job, under the span of the attempt.
+func TestAWorkerIsToldTheTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0) // so that its type is known
+		const trace = "0af7651916cd43dd8448eb211c80319c"
+		traced := mail(1, "x", func(j *domain.Job) { j.TraceID = trace })
+		r.submit(traced)
+		r.submit(mail(2, "y"))
+		for _, a := range h.claim(2, 0) {
+			want := ""
+			if a.Job.ID == 1 {
+				want = tracing.Header(trace, tracing.Attempt(tenant, traced, 1))
+			}
+			if a.TraceParent != want {
+				t.Errorf("job %d: got %q, want %q", a.Job.ID, a.TraceParent, want)
+			}
+		}
 	})
 }

@@ -87,14 +87,21 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	}
 	r.claimers = append(r.claimers[:0], workerClaimer(r, j.ScriptType))
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
-	x.job = j
+	x.job, x.Begun = j, time.UnixMilli(j.StartedMs)
 	x.log = &logBuffer{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
 	for _, l := range end.Lines {
 		x.log.add(l.Stream, []byte(l.Line))
 	}
+	if s := r.e.sessions.take(attemptOf{space: space, owner: r.cfg.Owner, held: end.HeldAttempt}); s != nil {
+		x.script = s.x.script
+	}
 	b := x.heldBatch()
 	if derr != nil {
 		return fitted(x, b, x.end(&b, invalid(derr))), again, nil
+	}
+	if end.Verdict == domain.VerdictSuspended && j.Cancel == "" {
+		what, err := x.suspend(ctx, &b, end.Suspension)
+		return fitted(x, b, what), again, err
 	}
 	what := x.judge(&b, out, stopCause(j, end.Verdict))
 	return fitted(x, b, what), again, nil
@@ -131,6 +138,8 @@ func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.Atte
 				endWords(j))
 		}
 		return stands, nil
+	case ours && j.Suspended != nil && end.Verdict == domain.VerdictSuspended:
+		return domain.AttemptEnded{Status: domain.JobStarted}, nil
 	case ours && j.NextRetryMs != 0: // the record has no reason between two attempts
 		stands.Status, stands.Reason = domain.JobStarted, domain.ReasonScriptFailed
 		if end.Verdict == domain.VerdictTimeout {
@@ -141,6 +150,8 @@ func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.Atte
 				j.Key(), end.Attempt)
 		}
 		return stands, nil
+	case ours && !j.Final() && end.Verdict == domain.VerdictSuspended: // what it waits for has come
+		return domain.AttemptEnded{Status: domain.JobStarted}, nil
 	case ours && !j.Final() && end.Verdict == domain.VerdictStopped: // it waits for its next claim, which would count an attempt
 		return domain.AttemptEnded{Status: domain.JobStarted, Error: givenBack}, nil
 	}
@@ -199,8 +210,13 @@ func outcomeOf(end *domain.AttemptEnd) (out script.Outcome, err error) {
 		out.Verdict, out.ExitCode = script.Errored, erroredCode
 	case domain.VerdictStopped, domain.VerdictTimeout:
 		out.Verdict = script.Stopped
+	case domain.VerdictSuspended:
+		if err := checkSuspension(end.Suspension); err != nil {
+			return out, err
+		}
+		out.Verdict = script.Stopped // where it was cancelled meanwhile
 	default:
-		return out, domain.Invalidf("verdict %.40q: want succeeded, failed, errored, stopped or timeout", end.Verdict)
+		return out, domain.Invalidf("verdict %.40q: want succeeded, failed, errored, stopped, timeout or suspended", end.Verdict)
 	}
 	if out.Verdict != script.Succeeded && out.Error == "" {
 		out.Error = "its worker says that it has " + string(end.Verdict)
@@ -269,6 +285,10 @@ func (s said) insist(ctx context.Context, err error) (domain.AttemptEnded, error
 		if err == nil {
 			err = x.r.e.board.Commit(ctx, f.batch)
 		}
+	}
+	x.traced(f.what, time.UnixMilli(x.job.StartedMs))
+	if s.end != nil {
+		x.endedAs(f.what)
 	}
 	return f.what.answer(), nil
 }

@@ -23,6 +23,9 @@ type Job struct {
 	domain.Assignment
 
 	send func(lines []domain.LogLine) error // nil: what is logged waits for the end
+	// remember asks a node what the job remembers; nil: it remembers nothing.
+	remember func(context.Context, domain.WorkerStep) (domain.WorkerStepAnswer, error)
+	memory   memory
 
 	mu     sync.Mutex
 	lines  []domain.LogLine
@@ -33,7 +36,9 @@ type Job struct {
 
 // NewJob returns a job that stands by itself, for tests of functions; see package
 // workertest.
-func NewJob(a domain.Assignment) *Job { return &Job{Assignment: a} }
+func NewJob(a domain.Assignment) *Job {
+	return &Job{Assignment: a, memory: memory{asking: make(chan struct{}, 1)}}
+}
 
 // Key is the job's key, the same in all attempts.
 func (j *Job) Key() domain.JobKey { return j.Job.Key() }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/tracing"
 )
 
 const (
@@ -19,6 +20,10 @@ const (
 	// againMin and againMax bound the pause after a request that failed.
 	againMin = 200 * time.Millisecond
 	againMax = 10 * time.Second
+	// claimers is how many loops ask for jobs: while one waits for its answer the other asks
+	// for what has become free meanwhile, so that slots do not stand empty for a way there
+	// and back. An idle worker of up to [domain.MaxAssignments] slots asks once, for all of them.
+	claimers = 2
 	// finishers is how many loops hand in ends: while one waits for its answer the other
 	// gathers the next.
 	finishers = 2
@@ -32,6 +37,10 @@ type shift struct {
 	handlers map[domain.ScriptType]Handler
 	slots    chan struct{} // one for each job in hand
 	ends     chan end
+
+	// asking holds the one turn to ask next: how many requests have failed one after the
+	// other. Who has it takes slots, or rests after a failure, before others ask.
+	asking chan int
 
 	mu   sync.Mutex
 	held map[domain.HeldAttempt]*run
@@ -52,10 +61,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		return domain.Invalidf("the worker has no functions: call worker.Handle before Run")
 	}
 	s := &shift{w: w, handlers: map[domain.ScriptType]Handler{}, slots: make(chan struct{}, w.cfg.Slots), ends: make(chan end, domain.MaxAssignments),
-		held: map[domain.HeldAttempt]*run{}}
+		asking: make(chan int, 1), held: map[domain.HeldAttempt]*run{}}
 	for _, t := range w.types() {
 		s.handlers[t] = w.wrapped(t)
 	}
+	s.asking <- 0
 	hard, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	var runs, loops, beats sync.WaitGroup
@@ -65,7 +75,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	beat, stopBeat := context.WithCancel(hard)
 	beats.Go(func() { s.heartbeat(beat) })
 
-	err := s.claimLoop(ctx, hard, &runs)
+	err := s.claim(ctx, hard, &runs)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -95,10 +105,32 @@ func (s *shift) drain(ended <-chan struct{}, stop context.CancelCauseFunc) {
 	}
 }
 
+// claim runs the loops that take jobs until ctx ends, or a node refuses what the worker
+// asks.
+func (s *shift) claim(ctx, hard context.Context, runs *sync.WaitGroup) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var loops sync.WaitGroup
+	for range claimers {
+		loops.Go(func() {
+			if err := s.claimLoop(ctx, hard, runs); err != nil {
+				stop(err)
+			}
+		})
+	}
+	loops.Wait()
+	if err := context.Cause(ctx); errors.Is(err, domain.ErrInvalid) {
+		return err
+	}
+	return nil
+}
+
 // claimLoop takes as many jobs as there are free slots until ctx ends.
 func (s *shift) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) error {
-	for failures := 0; ; {
+	for {
+		failures := <-s.asking
 		n := s.takeSlots(ctx)
+		s.asking <- failures
 		if n == 0 {
 			return nil
 		}
@@ -110,15 +142,17 @@ func (s *shift) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) error
 		}
 		switch {
 		case err == nil:
-			failures = 0
+			<-s.asking
+			s.asking <- 0
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, domain.ErrInvalid):
 			return err
 		default:
 			s.w.log.Warn("no work taken", "err", err)
+			failures := <-s.asking
 			rest(ctx, failures)
-			failures++
+			s.asking <- failures + 1
 		}
 	}
 }
@@ -173,6 +207,9 @@ func (s *shift) start(hard context.Context, a domain.Assignment, asked time.Time
 	x := &run{job: NewJob(a), until: asked.Add(time.Duration(a.LeaseMs) * time.Millisecond)}
 	x.ctx, x.cancel = context.WithCancelCause(hard)
 	x.job.send = func(lines []domain.LogLine) error { return s.w.node.LogWork(x.ctx, s.w.self, x.job.held(), lines) }
+	x.job.remember = func(ctx context.Context, ask domain.WorkerStep) (domain.WorkerStepAnswer, error) {
+		return s.w.node.StepWork(ctx, s.w.self, ask)
+	}
 	s.mu.Lock()
 	s.held[x.job.held()] = x
 	s.mu.Unlock()
@@ -227,7 +264,10 @@ func (s *shift) do(x *run) domain.AttemptEnd {
 	result, err := call(ctx, s.handlers[x.job.Job.ScriptType], x.job)
 	var what *said
 	var panicked *panicError
+	suspension := x.job.suspended()
 	switch {
+	case suspension != nil && ctx.Err() == nil: // whatever it returned: what it did is done again
+		e.Verdict, e.Suspension = domain.VerdictSuspended, suspension
 	case err == nil:
 		e.Result = result
 	case errors.Is(context.Cause(ctx), ErrTimeout):
@@ -264,5 +304,5 @@ func call(ctx context.Context, h Handler, job *Job) (result map[string]string, e
 			err = &panicError{p, debug.Stack()}
 		}
 	}()
-	return h(ctx, job)
+	return h(tracing.In(ctx, job.TraceParent), job)
 }

@@ -23,6 +23,8 @@ type Node interface {
 	// FinishWork answers for each attempt: what came of the job, or an error.
 	FinishWork(ctx context.Context, w domain.Worker, ends []domain.AttemptEnd) (done []domain.AttemptEnded, errs []error, err error)
 	LogWork(ctx context.Context, w domain.Worker, held domain.HeldAttempt, lines []domain.LogLine) error
+	// StepWork answers what a job remembers.
+	StepWork(ctx context.Context, w domain.Worker, ask domain.WorkerStep) (domain.WorkerStepAnswer, error)
 }
 
 // Config says what a worker is.
@@ -49,7 +51,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Handler runs one job: the result is what the job's record gets.
+// Handler runs one job: the result is what the job's record gets. Requests of package client
+// with its ctx belong to the job's trace, if it has one.
 type Handler func(ctx context.Context, job *Job) (result map[string]string, err error)
 
 // Middleware wraps handlers: for traces, metrics, transactions.

@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/tracing"
 	"github.com/ramet-run/ramet/work"
 	"github.com/ramet-run/ramet/worker"
 	"github.com/ramet-run/ramet/worker/workertest"
@@ -29,8 +30,12 @@ type near struct {
 
 	mu   sync.Mutex
 	away bool
-	lost int           // how many ends it takes and does not answer
-	late time.Duration // by how much the next jobs that it gives come late
+	lost int // how many ends it takes and does not answer
+	// other is a second node on the same board, which has every second question of what a job
+	// remembers. nil: there is none.
+	other *work.Engine
+	steps int
+	late  time.Duration // by how much the next jobs that it gives come late
 }
 
 func (n *near) reach() error {
@@ -91,6 +96,20 @@ func (n *near) LogWork(ctx context.Context, w domain.Worker, held domain.HeldAtt
 	return n.engine.LogFor(ctx, as(w), held, lines)
 }
 
+func (n *near) StepWork(ctx context.Context, w domain.Worker, ask domain.WorkerStep) (domain.WorkerStepAnswer, error) {
+	if err := n.reach(); err != nil {
+		return domain.WorkerStepAnswer{}, err
+	}
+	var engine *work.Engine
+	n.set(func(n *near) {
+		n.steps++
+		if engine = n.engine; n.other != nil && n.steps%2 == 0 {
+			engine = n.other
+		}
+	})
+	return engine.StepFor(ctx, as(w), ask)
+}
+
 // rig is a node and a worker in a bubble.
 type rig struct {
 	*testing.T
@@ -106,12 +125,13 @@ type args struct {
 func start(t *testing.T, cfg worker.Config, register func(*worker.Worker)) *rig {
 	b := memboard.Open()
 	e := work.New(b, work.Config{})
-	n := &near{engine: e}
+	n := &near{engine: e, other: work.New(b, work.Config{})}
 	ctx, end := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	log := slog.New(slog.DiscardHandler)
 	wg.Go(func() {
-		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: "n"}, []clockwork.Routine{clockwork.Alarms(b, log, e.HandleAlarm, nil), clockwork.Leases(b, log, e.RecoverLease)})
+		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: "n"}, []clockwork.Routine{clockwork.Alarms(b, log, e.HandleAlarm, nil),
+			clockwork.Leases(b, log, e.RecoverLease)})
 	})
 	cfg.Context, cfg.Logger = tenant, log
 	w := worker.New(n, cfg)
@@ -338,6 +358,105 @@ func TestAWorkerStops(t *testing.T) {
 		j, err := r.engine.Show(t.Context(), tenant, domain.JobKey{Caller: 1, ID: 2})
 		if err != nil || j.LeaseOwner != "" || j.Losses+j.Failures != 0 || j.QueuedMs == 0 {
 			t.Errorf("got %+v, %v", j, err)
+		}
+	})
+}
+
+// slow is a node that gives one job to the first request, and nothing to others until they
+// are cancelled.
+type slow struct {
+	worker.Node
+
+	mu     sync.Mutex
+	asked  []int // how many jobs, by request
+	open   int   // requests that are not answered
+	refuse error
+	trace  string // of the job that it gives
+}
+
+func (n *slow) ClaimWork(ctx context.Context, _ domain.Worker, ask domain.WorkerAsk) ([]domain.Assignment, error) {
+	n.mu.Lock()
+	n.asked = append(n.asked, ask.Max)
+	first, err := len(n.asked) == 1, n.refuse
+	n.open++
+	n.mu.Unlock()
+	defer func() { n.mu.Lock(); n.open--; n.mu.Unlock() }()
+	if err != nil {
+		return nil, err
+	}
+	if first {
+		j := domain.Job{ID: 1, CallerID: 1, Script: "x", ScriptType: "f"}
+		return []domain.Assignment{{Job: j, Attempt: 1, LeaseMs: ask.LeaseMs, TraceParent: n.trace}}, nil
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (n *slow) FinishWork(_ context.Context, _ domain.Worker, ends []domain.AttemptEnd) ([]domain.AttemptEnded, []error, error) {
+	return make([]domain.AttemptEnded, len(ends)), make([]error, len(ends)), nil
+}
+
+func (n *slow) run(t *testing.T, most time.Duration) error {
+	w := worker.New(n, worker.Config{Context: tenant, Slots: 3, Logger: slog.New(slog.DiscardHandler)})
+	w.Handler("f", func(context.Context, *worker.Job) (map[string]string, error) {
+		time.Sleep(time.Second)
+		return nil, nil
+	})
+	ctx, stop := context.WithTimeout(t.Context(), most)
+	defer stop()
+	return w.Run(ctx)
+}
+
+// Requests that a function makes belong to its job's trace.
+func TestAFunctionIsInTheTraceOfItsJob(t *testing.T) {
+	const header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	synctest.Test(t, func(t *testing.T) {
+		n := &slow{trace: header}
+		w := worker.New(n, worker.Config{Context: tenant, Slots: 1, Logger: slog.New(slog.DiscardHandler)})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		w.Handler("f", func(ctx context.Context, job *worker.Job) (map[string]string, error) {
+			if got := tracing.Of(ctx); got != header || job.TraceParent != header {
+				t.Errorf("got %q and %q, want %q", got, job.TraceParent, header)
+			}
+			stop()
+			return nil, nil
+		})
+		if err := w.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A slot that becomes free while a request waits for its answer is asked for at once.
+func TestAFreeSlotDoesNotWaitForAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &slow{}
+		go func() {
+			time.Sleep(10 * time.Second)
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if want := []int{3, 2, 1}; !slices.Equal(n.asked, want) || n.open != 2 {
+				t.Errorf("asked for %v, %d requests open, want %v, the last two open", n.asked, n.open, want)
+			}
+		}()
+		if err := n.run(t, 20*time.Second); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// However many loops ask, a node that is away is asked by one, and ever less often; one that
+// refuses what it is asked is asked no more.
+func TestANodeThatIsAwayIsAskedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &slow{refuse: domain.Unavailablef("the node is away")}
+		if err := n.run(t, time.Minute); err != nil || len(n.asked) > 20 || len(n.asked) < 8 {
+			t.Errorf("asked %d times in a minute, %v", len(n.asked), err)
+		}
+		n = &slow{refuse: domain.Invalidf("no")}
+		if err := n.run(t, time.Minute); !errors.Is(err, domain.ErrInvalid) || len(n.asked) > 2 {
+			t.Errorf("asked %d times, %v", len(n.asked), err)
 		}
 	})
 }

@@ -182,6 +182,9 @@ func headersOf(o *api.Operation, params reflect.Type) (names []string) {
 	if len(o.Follows) > 0 && query["from"] {
 		names = append(names, "Last-Event-ID")
 	}
+	if o.Parts() {
+		names = append(names, "Range")
+	}
 	return names
 }
 
@@ -190,7 +193,12 @@ func tagged(o *api.Operation) bool { return o.Method == http.MethodGet && !o.Wai
 
 // answers are what an operation may say, by status.
 func (s *schemas) answers(o *api.Operation) object {
-	content := object{"application/json": object{"schema": s.of(reflect.TypeOf(o.Result), false)}}
+	content := object{}
+	if o.Bytes == "" {
+		content["application/json"] = object{"schema": s.of(reflect.TypeOf(o.Result), false)}
+	} else {
+		content[o.Bytes] = object{"schema": object{"type": "string", "format": "binary"}}
+	}
 	good := object{"description": "Done.", "content": content, "headers": object{
 		"X-Request-Id": headerRef("X-Request-Id"), "RateLimit-Policy": headerRef("RateLimit-Policy"), "RateLimit": headerRef("RateLimit"),
 	}}
@@ -201,6 +209,9 @@ func (s *schemas) answers(o *api.Operation) object {
 		good["headers"].(object)["Idempotency-Replayed"] = headerRef("Idempotency-Replayed")
 	}
 	all := object{"200": good}
+	if o.Parts() {
+		all[strconv.Itoa(http.StatusPartialContent)] = object{"description": "The part that Range names.", "content": content, "headers": good["headers"]}
+	}
 	add := func(status int) {
 		all[strconv.Itoa(status)] = object{"$ref": "#/components/responses/" + strconv.Itoa(status)}
 	}
@@ -210,6 +221,9 @@ func (s *schemas) answers(o *api.Operation) object {
 	}
 	add(http.StatusInternalServerError)
 	add(http.StatusNotAcceptable)
+	if o.Parts() {
+		add(http.StatusRequestedRangeNotSatisfiable)
+	}
 	switch {
 	case tagged(o):
 		good["headers"].(object)["ETag"] = headerRef("ETag")
@@ -252,6 +266,7 @@ var parameters = object{
 	"If-Match-Held": header("If-Match", "ETags that reading what is changed has given: 412, and nothing done, where reading it now would give none of them."),
 	"If-None-Match-Held": object{"name": "If-None-Match", "in": "header", "schema": object{"type": "string", "enum": []string{"*"}},
 		"description": "Only *: 412, and nothing done, where what is to be made is there already."},
+	"Range":         header("Range", "The part of the file that is wanted, as bytes=0-99. Left out, all of it."),
 	"Last-Event-ID": header("Last-Event-ID", "The id of the last event that came: a stream goes on behind it."),
 	api.FieldsParam: object{"name": api.FieldsParam, "in": "query", "schema": object{"type": "string"},
 		"description": "The fields that are wanted, with commas between them: of each thing of a page, or of the answer. Without it all. " +
@@ -279,27 +294,12 @@ func answerHeader(description string) object {
 
 // notOfKinds are the statuses that the door gives by itself.
 var notOfKinds = map[int]string{
-	http.StatusNotAcceptable:         "Accept allows none of the forms that there are.",
-	http.StatusPreconditionFailed:    "What is there is not what If-Match or If-None-Match names; nothing was done.",
-	http.StatusRequestTimeout:        "The body did not come in time.",
-	http.StatusRequestEntityTooLarge: "The body is too large.",
-	http.StatusUnsupportedMediaType:  "The body says that it is no JSON, or is in a coding other than gzip.",
-	http.StatusInternalServerError:   "A fault of the node; its log has it under the request's id.",
-}
-
-// kinds are those of errors, and what they mean to a caller.
-var kinds = []struct {
-	kind error
-	text string
-}{
-	{domain.ErrInvalid, "The request is not right; detail says what would be."},
-	{domain.ErrUnauthenticated, "Nobody knows who calls: there is no token, or one that is not valid."},
-	{domain.ErrForbidden, "The caller may not do that."},
-	{domain.ErrNotFound, "What is named is not there, or not for the caller to know of."},
-	{domain.ErrConflict, "It does not go together with what is there."},
-	{domain.ErrLimit, "A limit is reached, or would be passed."},
-	{domain.ErrExhausted, "There is no room now for what callers hold; come again after Retry-After."},
-	{domain.ErrUnavailable, "What the node stands on is away, or the node is stopping; what was asked for may have been done."},
+	http.StatusNotAcceptable:                "Accept allows none of the forms that there are.",
+	http.StatusPreconditionFailed:           "What is there is not what If-Match or If-None-Match names; nothing was done.",
+	http.StatusRequestTimeout:               "The body did not come in time.",
+	http.StatusRequestEntityTooLarge:        "The body is too large.",
+	http.StatusRequestedRangeNotSatisfiable: "The file does not have the part that Range names.",
+	http.StatusUnsupportedMediaType:         "The body says that it is no JSON, or is in a coding other than gzip.",
 }
 
 // responses are the answers other than 200, by status.
@@ -318,12 +318,8 @@ func responses(problem object) object {
 	for status, text := range notOfKinds {
 		add(status, text)
 	}
-	for _, k := range kinds {
-		f, listed := api.FailureOf(k.kind)
-		if !listed {
-			panic("BUG: no kind of error: " + k.text)
-		}
-		add(f.Status, k.text)
+	for _, f := range api.Failures() {
+		add(f.Status, f.Means)
 	}
 	return all
 }

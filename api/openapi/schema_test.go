@@ -21,6 +21,9 @@ import (
 func TestValuesAreAsTheirSchemasSay(t *testing.T) {
 	d := load(t, true)
 	for _, o := range api.Table {
+		if o.Bytes != "" {
+			continue // no JSON
+		}
 		answer := d.compile(t, "paths", o.Path, strings.ToLower(o.Method), "responses", "200", "content", "application/json", "schema")
 		result := reflect.TypeOf(o.Result)
 		if result.Kind() == reflect.Pointer {
@@ -60,7 +63,7 @@ func TestRequestsAreAsTheirSchemasSay(t *testing.T) {
 func full(t reflect.Type, depth int) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch {
-	case depth > 8:
+	case depth > 12:
 	case t == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes([]byte(`{"total":120}`))
 	case t == reflect.TypeFor[time.Time]():

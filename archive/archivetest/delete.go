@@ -154,6 +154,72 @@ var nameTests = []test{
 			t.Errorf("claim of the free name: got %q, %v", got, err)
 		}
 	}},
+	{"a cut takes the oldest with their own names, and no name that has no record yet", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		name := func(trigger string) archive.Name { return archive.Name{Context: 1, Blueprint: "b", Trigger: trigger} }
+		word := func(j *domain.Job) { j.Script = "wort" }
+		r.put(flow(1, 1, 1000, "b", "old"), job(1, 2, 2000, word), flow(1, 3, 3000, "b", "mid"), flow(1, 3, 6000, "b", "mid"), flow(1, 4, 7000, "b", "new"))
+		if _, err := r.Claim(t.Context(), name("runs"), "flow:9", at(500)); err != nil {
+			t.Fatal(err)
+		}
+		cut := func(beforeMs int64, limit, want int) {
+			t.Helper()
+			if got, err := r.Cut(t.Context(), at(beforeMs), limit); err != nil || got != want {
+				t.Errorf("cut before %d: got %d, %v, want %d", beforeMs, got, err, want)
+			}
+		}
+		cut(1000, 10, 0)
+		cut(7000, 1, 1)
+		r.holder(name("old"), "")
+		r.holder(name("mid"), "flow:3")
+		cut(5000, 10, 2)
+		r.holder(name("mid"), "flow:3") // it has another record
+		r.holder(name("runs"), "flow:9")
+		r.finds(archive.Query{Context: 1}, "flow:4", "flow:3")
+		r.finds(archive.Query{Context: 1, Text: "wort"})
+		cut(7001, 10, 2)
+		r.holder(name("mid"), "")
+		r.holder(name("new"), "")
+		r.holder(name("runs"), "flow:9")
+		_, err := r.Cut(t.Context(), at(1), 0)
+		r.refused(err, domain.ErrInvalid, "cut")
+	}},
+	{"a size grows with what there is, and gets smaller with what is gone", func(t *testing.T, f Factory) {
+		r := open(t, f)
+		size := func() archive.Size {
+			t.Helper()
+			s, err := r.Size(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		empty := size()
+		if empty.Records != 0 {
+			t.Errorf("an empty one: got %+v", empty)
+		}
+		large := make([]byte, 8<<10)
+		for i := range large {
+			large[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[(i*i*31+i*7)%36]
+		}
+		for n := range 10 {
+			var list []archive.Record
+			for i := range 20 {
+				list = append(list, job(1, domain.JobID(n*20+i+1), 1000+int64(n), func(j *domain.Job) { j.Script = string(large[i*100:]) }))
+			}
+			r.put(list...)
+		}
+		full := size()
+		if full.Records != 200 || full.Bytes < empty.Bytes+200<<9 {
+			t.Errorf("got %+v, it was %+v", full, empty)
+		}
+		if _, err := r.Cut(t.Context(), at(5000), 150); err != nil {
+			t.Fatal(err)
+		}
+		if s := size(); s.Records != 50 {
+			t.Errorf("after a cut: got %+v", s)
+		}
+	}},
 	{"a bad name is refused", func(t *testing.T, f Factory) {
 		r := open(t, f)
 		for _, name := range []archive.Name{{}, {Context: 1, Blueprint: "b"}, {Context: 1, Trigger: "t"}, {Blueprint: "b", Trigger: "t"}} {

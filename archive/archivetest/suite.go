@@ -33,7 +33,8 @@ type test struct {
 
 // Run runs the whole suite.
 func Run(t *testing.T, f Factory) {
-	for _, tests := range [][]test{putTests, searchTests, textTests, behindLarge(textTests), pageTests, deleteTests, nameTests, markTests, closeTests} {
+	for _, tests := range [][]test{putTests, searchTests, textTests, behindLarge(textTests), pageTests, deleteTests, nameTests,
+		markTests, snapshotTests, closeTests} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/archive/internal/rows"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/address"
 )
 
 // defaultSchema is where the tables stand.
@@ -46,7 +47,7 @@ var _ archive.Archive = (*Archive)(nil)
 //
 // Errors: [domain.ErrInvalid].
 func Open(rawURL string) (*Archive, error) {
-	u, q, err := domain.ParseURL(rawURL)
+	u, q, err := address.Parse(rawURL)
 	if err != nil {
 		return nil, domain.Invalidf("archive: the URL cannot be read: %v; want postgres://user:password@host/database", err)
 	}
@@ -245,6 +246,59 @@ func (a *Archive) Delete(ctx context.Context, before time.Time, limit int) (remo
 		return 0, err
 	}
 	return removed, nil
+}
+
+const cutOldest = deleteOldest + " RETURNING context, blueprint, flow_trigger, key"
+
+const cutNames = `DELETE FROM names USING unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS gone (context, blueprint, flow_trigger, key)
+	WHERE names.context = gone.context AND names.blueprint = gone.blueprint AND names.flow_trigger = gone.flow_trigger AND names.key = gone.key
+	AND NOT EXISTS (SELECT 1 FROM records r WHERE r.context = names.context AND r.key = names.key)`
+
+// Cut removes the oldest records with their names.
+func (a *Archive) Cut(ctx context.Context, before time.Time, limit int) (removed int, err error) {
+	if err := archive.CheckDelete(limit); err != nil {
+		return 0, err
+	}
+	err = a.update(ctx, "clear", func(tx pgx.Tx) error {
+		found, err := tx.Query(ctx, cutOldest, before.UnixMilli(), limit)
+		if err != nil {
+			return err
+		}
+		var contexts []int64
+		var blueprints, triggers, keys []string
+		var tenant int64
+		var blueprint, trigger, key string
+		removed = 0
+		_, err = pgx.ForEachRow(found, []any{&tenant, &blueprint, &trigger, &key}, func() error {
+			removed++
+			if blueprint != "" {
+				contexts, blueprints, triggers, keys = append(contexts, tenant), append(blueprints, blueprint), append(triggers, trigger), append(keys, key)
+			}
+			return nil
+		})
+		if err == nil && len(keys) > 0 {
+			_, err = tx.Exec(ctx, cutNames, contexts, blueprints, triggers, keys)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
+}
+
+// sizeOf counts rows where the server's estimate says that there are few, and leaves out
+// what dead ones have.
+const sizeOf = `SELECT CASE WHEN c.reltuples > 1000000 THEN c.reltuples::bigint ELSE (SELECT count(*) FROM records) END,
+	(pg_total_relation_size(c.oid) * (coalesce(s.n_live_tup, 0) + 1.0) / (coalesce(s.n_live_tup, 0) + coalesce(s.n_dead_tup, 0) + 1.0))::bigint
+	FROM pg_class c LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid WHERE c.oid = 'records'::regclass`
+
+// Size is about how much there is.
+func (a *Archive) Size(ctx context.Context) (s archive.Size, err error) {
+	if err = a.prepare(ctx); err == nil {
+		err = a.pool.QueryRow(ctx, sizeOf).Scan(&s.Records, &s.Bytes)
+	}
+	return s, translate(ctx, "read", err)
 }
 
 const holderOf = "SELECT key FROM names WHERE context = $1 AND blueprint = $2 AND flow_trigger = $3"

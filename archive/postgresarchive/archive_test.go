@@ -120,3 +120,18 @@ func BenchmarkPut(b *testing.B) {
 	defer a.Close()
 	archivetest.Bench(b, a)
 }
+
+func TestSettingsThatCostSomething(t *testing.T) {
+	t.Parallel()
+	s := postgrestest.Start(t, "fsync = off", "full_page_writes = off", "autovacuum = off", "max_connections = 6", "superuser_reserved_connections = 0")
+	a := open(t, s.URL())
+	texts, err := a.Settings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"fsync off", "full_page_writes off", "autovacuum off"} {
+		if i >= len(texts) || !strings.Contains(texts[i], want) {
+			t.Errorf("got %q, want %q in the one at %d", texts, want, i)
+		}
+	}
+}

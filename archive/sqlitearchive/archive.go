@@ -204,6 +204,32 @@ func (a *Archive) Get(ctx context.Context, tenant domain.TenantID, key string, e
 
 // Delete removes old records.
 func (a *Archive) Delete(ctx context.Context, before time.Time, limit int) (removed int, err error) {
+	return a.remove(ctx, before, limit, func(tx *sql.Tx, seqs string) error {
+		if err := removeRecords(ctx, tx, seqs); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM names WHERE claimed_ms < ?
+			AND NOT EXISTS (SELECT 1 FROM records r WHERE r.context = names.context AND r.key = names.key)`, before.UnixMilli())
+		return err
+	})
+}
+
+// Cut removes the oldest records with their names.
+func (a *Archive) Cut(ctx context.Context, before time.Time, limit int) (removed int, err error) {
+	return a.remove(ctx, before, limit, func(tx *sql.Tx, seqs string) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM names WHERE (context, blueprint, flow_trigger, key) IN
+			(SELECT context, blueprint, flow_trigger, key FROM records WHERE seq IN (SELECT value FROM json_each(?1)) AND blueprint <> '')
+			AND NOT EXISTS (SELECT 1 FROM records r WHERE r.context = names.context AND r.key = names.key AND r.seq NOT IN (SELECT value FROM json_each(?1)))`, seqs)
+		if err != nil {
+			return err
+		}
+		return removeRecords(ctx, tx, seqs)
+	})
+}
+
+// remove removes the oldest records in one transaction, as do says of their numbers, which
+// are a list as JSON; then the file may get smaller.
+func (a *Archive) remove(ctx context.Context, before time.Time, limit int, do func(tx *sql.Tx, seqs string) error) (removed int, err error) {
 	if err := archive.CheckDelete(limit); err != nil {
 		return 0, err
 	}
@@ -216,15 +242,8 @@ func (a *Archive) Delete(ctx context.Context, before time.Time, limit int) (remo
 		if err != nil {
 			return err
 		}
-		for table, id := range map[string]string{"records": "seq", "words": "rowid"} {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE "+id+" IN (SELECT value FROM json_each(?))", string(list)); err != nil {
-				return err
-			}
-		}
 		removed = len(seqs)
-		_, err = tx.ExecContext(ctx, `DELETE FROM names WHERE claimed_ms < ?
-			AND NOT EXISTS (SELECT 1 FROM records r WHERE r.context = names.context AND r.key = names.key)`, before.UnixMilli())
-		return err
+		return do(tx, string(list))
 	})
 	if err != nil {
 		return 0, err
@@ -233,6 +252,30 @@ func (a *Archive) Delete(ctx context.Context, before time.Time, limit int) (remo
 		a.log.Warn("the file of the archive does not get smaller; tried again when more is removed", "err", err)
 	}
 	return removed, nil
+}
+
+// removeRecords removes records and the words that they are found by.
+func removeRecords(ctx context.Context, tx *sql.Tx, seqs string) error {
+	for table, id := range map[string]string{"records": "seq", "words": "rowid"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE "+id+" IN (SELECT value FROM json_each(?))", seqs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Size is about how much there is: numbers of records that are gone count, where they are
+// between others.
+func (a *Archive) Size(ctx context.Context) (s archive.Size, err error) {
+	var pages, free, page int64
+	for name, value := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &page} {
+		if err := a.read.QueryRowContext(ctx, "PRAGMA "+name).Scan(value); err != nil {
+			return s, translate(ctx, "read", err)
+		}
+	}
+	s.Bytes = (pages - free) * page
+	err = a.read.QueryRowContext(ctx, "SELECT coalesce((SELECT max(seq) FROM records) - (SELECT min(seq) FROM records) + 1, 0)").Scan(&s.Records)
+	return s, translate(ctx, "read", err)
 }
 
 func oldest(ctx context.Context, tx *sql.Tx, before time.Time, limit int) (seqs []int64, err error) {

@@ -23,7 +23,8 @@ func TestWhatConnectionsKeepInMemoryIsGivenBack(t *testing.T) {
 	}
 	defer a.Close()
 	put := func(key string) error {
-		return a.Put(t.Context(), []archive.Record{{Context: 1, Kind: domain.ArchiveJob, Key: key, EndMs: 1, BeginMs: 1, Status: "finished", Body: json.RawMessage(`{}`)}})
+		return a.Put(t.Context(), []archive.Record{{Context: 1, Kind: domain.ArchiveJob, Key: key, EndMs: 1, BeginMs: 1, Status: "finished",
+			Body: json.RawMessage(`{}`)}})
 	}
 	if err := put("job:1:1"); err != nil {
 		t.Fatal(err)

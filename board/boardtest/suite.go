@@ -54,7 +54,7 @@ func Run(t *testing.T, f Factory) {
 	for _, tests := range [][]test{
 		guardTests, opTests, batchTests, limitTests, keyTests, readTests,
 		queueTests, circleTests, claimTests, turnTests, capTests, leaseTests, occupyTests,
-		alarmTests, expireTests, watchTests, changedTests, closeTests, reopenTests,
+		alarmTests, expireTests, watchTests, changedTests, walkTests, closeTests, reopenTests,
 	} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {

@@ -141,7 +141,7 @@ func (b *Board) survey(ctx context.Context) error {
 	b.durability = board.DurableDisk
 	list, err := b.client.MemberList(ask)
 	if err != nil {
-		b.log.Warn("the list of etcd's members cannot be read: durability is called disk", "error", b.translate(err))
+		b.log.Warn("the list of etcd's members cannot be read: durability is called disk", "err", b.translate(err))
 		return nil
 	}
 	voters := 0

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/address"
 	"github.com/ramet-run/ramet/internal/dialtls"
 )
 
@@ -49,6 +50,14 @@ const (
 // window is how many bytes etcd may send that nobody has read yet.
 const window = 4 << 20
 
+// CheckURL refuses what Open would refuse of a URL before it calls anybody.
+//
+// Errors: [domain.ErrInvalid].
+func CheckURL(text string) error {
+	_, _, _, err := parse(text)
+	return err
+}
+
 // parse turns a URL into a client's options, and the prefix of the board's keys:
 //
 //	etcd://[user:password@]host[:2379][,host[:2379]…][/prefix]
@@ -57,7 +66,7 @@ const window = 4 << 20
 //
 // Errors: [domain.ErrInvalid].
 func parse(text string) (opt clientv3.Config, prefix string, request int, err error) {
-	u, hosts, query, err := domain.ParseHostsURL(text)
+	u, hosts, query, err := address.ParseHosts(text)
 	if err != nil {
 		return opt, "", 0, domain.Invalidf("etcd URL %q: %v; want etcd://host:2379 or etcds://host:2379, more hosts after commas", domain.HideURL(text), err)
 	}

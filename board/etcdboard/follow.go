@@ -115,7 +115,7 @@ func (b *Board) followLoop() {
 		if b.closing.Err() != nil {
 			return
 		}
-		b.log.Warn("lost sight of the board, looking again", "error", err)
+		b.log.Warn("lost sight of the board, looking again", "err", err)
 		select {
 		case <-time.After(100*time.Millisecond + rand.N(200*time.Millisecond)):
 		case <-b.closing.Done():

@@ -25,10 +25,6 @@ import (
 // leadName is the key with the lead. It comes after what nodes follow.
 const leadName = "~lead"
 
-// lostNumbers is how many numbers a counter may have given out at most since the
-// snapshot.
-const lostNumbers = 1_000_000
-
 // skipAtOnce is how many counters one transaction changes.
 const skipAtOnce = 50
 
@@ -121,7 +117,7 @@ func (b *Board) skip(ctx context.Context) error {
 		r.judge = func(t *tx) bool {
 			for _, at := range some {
 				if last, is := t.get(at).(counter); is {
-					t.put(at, last+lostNumbers)
+					t.put(at, last+board.EpochLeap)
 				}
 			}
 			return true

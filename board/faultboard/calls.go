@@ -160,3 +160,22 @@ func (b *Board) Ready(ctx context.Context, group string) ([]board.Space, error) 
 func (b *Board) Changed(ctx context.Context, since string) (board.Changes, error) {
 	return read(ctx, b, func(ctx context.Context) (board.Changes, error) { return b.Board.Changed(ctx, since) })
 }
+
+// Alarms implements [board.Board].
+func (b *Board) Alarms(ctx context.Context, after board.Alarm, limit int) ([]board.Alarm, error) {
+	return read(ctx, b, func(ctx context.Context) ([]board.Alarm, error) { return b.Board.Alarms(ctx, after, limit) })
+}
+
+// Counters implements [board.Board].
+func (b *Board) Counters(ctx context.Context, space board.Space, cursor string, limit int) (list []board.Counter, next string, err error) {
+	list, err = read(ctx, b, func(ctx context.Context) (list []board.Counter, err error) {
+		list, next, err = b.Board.Counters(ctx, space, cursor, limit)
+		return list, err
+	})
+	return list, next, err
+}
+
+// Spaces implements [board.Board].
+func (b *Board) Spaces(ctx context.Context) ([]board.Space, error) {
+	return read(ctx, b, func(ctx context.Context) ([]board.Space, error) { return b.Board.Spaces(ctx) })
+}

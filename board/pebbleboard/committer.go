@@ -137,10 +137,10 @@ func (c *committer) recover() {
 	case fatalError:
 		c.b.fail(r.err)
 	case error:
-		c.b.log.Error("committer stopped", "error", r, "stack", string(debug.Stack()))
+		c.b.log.Error("committer stopped", "err", r, "stack", string(debug.Stack()))
 		c.b.fail(r)
 	default:
-		c.b.log.Error("committer stopped", "error", r, "stack", string(debug.Stack()))
+		c.b.log.Error("committer stopped", "err", r, "stack", string(debug.Stack()))
 		c.b.failf("BUG: %v", r)
 	}
 }

@@ -25,7 +25,7 @@ func (b *Board) fail(err error) {
 	b.failOnce.Do(func() {
 		b.failed = b.explain(err)
 		close(b.down)
-		b.log.Error("board stopped", "folder", b.dir, "error", b.failed)
+		b.log.Error("board stopped", "folder", b.dir, "err", b.failed)
 		if b.cfg.Fatal != nil {
 			go b.cfg.Fatal(b.failed)
 		}

@@ -218,9 +218,6 @@ func (d *damage) keys(record []byte) (keys []string) {
 	}
 }
 
-// lostNumbers is more than a group that cannot be read has given out of a counter.
-const lostNumbers = 10_000
-
 // skip lets no number be given out that was, behind the damage: somebody has it.
 func (d *damage) skip(b *Board) error {
 	err := b.scan(b.db, []byte{nsCounter}, []byte{nsCounter + 1}, func(key, value []byte) (bool, error) {
@@ -234,7 +231,7 @@ func (d *damage) skip(b *Board) error {
 	batch := b.db.NewBatch()
 	defer batch.Close()
 	for key, n := range d.counters {
-		if err := batch.Set([]byte(key), binary.AppendVarint(nil, n+lostNumbers), nil); err != nil {
+		if err := batch.Set([]byte(key), binary.AppendVarint(nil, n+board.EpochLeap), nil); err != nil {
 			return err
 		}
 	}

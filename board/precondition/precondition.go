@@ -76,6 +76,12 @@ func Hold(ctx context.Context, s *Seen) context.Context {
 	return context.WithValue(context.WithValue(ctx, noting{}, (*Seen)(nil)), holding{}, s)
 }
 
+// Without has what is done with the context hold whatever was seen: what tidies up after a
+// change that failed.
+func Without(ctx context.Context) context.Context {
+	return context.WithValue(ctx, holding{}, (*Seen)(nil))
+}
+
 var errChanged = domain.Conflictf("what is to be changed is not as it was read")
 
 // Get reads records, and notes them or compares them with what was seen.

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/address"
 	"github.com/ramet-run/ramet/internal/dialtls"
 )
 
@@ -60,6 +61,15 @@ func (c Config) filled() Config {
 	return c
 }
 
+// CheckURL refuses what Open would refuse of a URL before it calls anybody.
+//
+// Errors: [domain.ErrInvalid]; those of [domain.FileErrorf] for the files that it names.
+func CheckURL(text string) error {
+	cfg := Config{}.filled()
+	_, err := parse(text, &cfg)
+	return err
+}
+
 // parse turns a URL into a client's options:
 //
 //	redis://[user:password@]host[:6379][,host…][/][?parameters]
@@ -84,7 +94,7 @@ func parse(text string, cfg *Config) (rueidis.ClientOption, error) {
 		Dialer:            net.Dialer{Timeout: 2 * time.Second, KeepAlive: time.Second},
 		ClientName:        "ramet",
 	}
-	u, hosts, query, err := domain.ParseHostsURL(text)
+	u, hosts, query, err := address.ParseHosts(text)
 	if err != nil {
 		return opt, domain.Invalidf("redis URL %q: %v; want redis://host:6379", domain.HideURL(text), err)
 	}

@@ -47,7 +47,7 @@ func (b *Board) listen(up chan<- error) {
 		if b.closing.Err() != nil {
 			return
 		}
-		b.log.Warn("redis connection lost", "error", err)
+		b.log.Warn("redis connection lost", "err", err)
 		if b.sleep(b.closing, pause, nil) != nil {
 			return
 		}
@@ -69,7 +69,7 @@ func (b *Board) session(up func()) error {
 		return err
 	}
 	if err := b.mayStay(); err != nil {
-		b.log.Error("redis may lose work", "error", err) // what runs goes on: ending it would lose more
+		b.log.Error("redis may lose work", "err", err) // what runs goes on: ending it would lose more
 	}
 	b.listener.mu.Lock()
 	b.listener.conn = conn

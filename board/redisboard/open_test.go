@@ -192,8 +192,9 @@ func TestSentinels(t *testing.T) {
 	if at := b.Durability(); at == "" {
 		t.Error("nothing is known of the new primary")
 	}
-	for query, words := range map[string]string{"": "primary as ?master=", "?master=other&sentinel_password=": "redis at other (known to the Sentinels " + sentinel.Addr() + ",127.0.0.1:1) cannot be reached",
-		"?sentinel_user=x": "too, as master="} {
+	for query, words := range map[string]string{"": "primary as ?master=",
+		"?master=other&sentinel_password=": "redis at other (known to the Sentinels " + sentinel.Addr() + ",127.0.0.1:1) cannot be reached",
+		"?sentinel_user=x":                 "too, as master="} {
 		other, err := redisboard.Open(t.Context(), "redis://:secret@"+sentinel.Addr()+",127.0.0.1:1/"+query, redisboard.Config{})
 		if err == nil {
 			other.Close()

@@ -181,10 +181,10 @@ func (b *Board) reconcileLoop() {
 			return
 		}
 		if err := b.adopt(b.closing); err != nil && b.closing.Err() == nil {
-			b.log.Debug("contexts made by hand not looked for", "error", err)
+			b.log.Debug("contexts made by hand not looked for", "err", err)
 		}
 		if err := b.reconcile(b.closing, &g); err != nil && b.closing.Err() == nil {
-			b.log.Debug("look through contexts ended early", "error", err)
+			b.log.Debug("look through contexts ended early", "err", err)
 		}
 	}
 }

@@ -38,8 +38,9 @@ func newScript(source string) script {
 	return script{source, hex.EncodeToString(sum[:])}
 }
 
-// namesLua is what the scripts must know of the names of queues.
-var namesLua = fmt.Sprintf("local maxField, capPrefix, ownQueues = '%s', '%s', '%s'\n", queue.MaxField, queue.CapField(""), queue.OwnPrefix)
+// namesLua is what the scripts must know of the names of queues, and of epochs.
+var namesLua = fmt.Sprintf("local maxField, capPrefix, ownQueues, epochLeap = '%s', '%s', '%s', %d\n",
+	queue.MaxField, queue.CapField(""), queue.OwnPrefix, board.EpochLeap)
 
 var (
 	commitScript = newScript(commitLua)

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/bus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/address"
 )
 
 const (
@@ -134,7 +135,7 @@ func parse(where string) (*url.URL, string, error) {
 	if text == "" {
 		text = defaultAPI
 	}
-	u, query, err := domain.ParseURL(text)
+	u, query, err := address.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
 		return nil, "", domain.Invalidf("bus: want mycelium:http://HOST:PORT, with /?topic=NAME if it is not %s", defaultTopic)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/address"
 	"github.com/ramet-run/ramet/internal/natslink"
 )
 
@@ -134,7 +135,7 @@ func parseURL(text string) (*remote, error) {
 	if r.servers, r.hosts, r.open, err = natslink.Servers(kind, strings.TrimSuffix(hosts, "/")); err != nil {
 		return nil, err
 	}
-	q, err := domain.ParseParameters(query)
+	q, err := address.ParseParameters(query)
 	if err != nil {
 		return nil, domain.Invalidf("NATS URL: %v", err)
 	}
@@ -185,7 +186,7 @@ func parseLeafs(texts []string) ([]leaf, error) {
 	var leafs []leaf
 	unnamed := 0
 	for _, text := range texts {
-		u, q, err := domain.ParseURL(text)
+		u, q, err := address.Parse(text)
 		if err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" || u.Path != "" || u.User != nil {
 			// Not shown: it may hold a password that somebody thought it needs.
 			return nil, domain.Invalidf("link to a site: want nats://host:7422 or tls://host:7422, without a password")

@@ -144,7 +144,7 @@ func (r *relay) subscribe(name string, w *natslink.Wire, subject string, handle 
 	}
 	sub, err := w.Conn.Subscribe(subject, handle)
 	if err != nil {
-		r.log.Warn("NATS link cannot be served", "error", natslink.Words(err))
+		r.log.Warn("NATS link cannot be served", "err", natslink.Words(err))
 		return
 	}
 	r.subs[name] = sub

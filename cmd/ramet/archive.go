@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/archive/encryptedarchive"
 	"github.com/ramet-run/ramet/archive/sqlitearchive"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/clockwork"
@@ -195,4 +196,30 @@ func soleNode(ctx context.Context, b board.Board, was string, o options) error {
 			return nil
 		}
 	}
+}
+
+// openArchive opens the archive, where there is one.
+func (p *parts) openArchive(ctx context.Context, o options) (err error) {
+	var pair *clockwork.Pairing
+	if p.archive, p.archived, pair, err = openArchive(ctx, p.board, o); err != nil {
+		return err
+	}
+	if p.archived == "sqlite" {
+		place, err := parseArchive(o.archiveURL, o.boardURL, o.dataDir)
+		if err != nil {
+			return err
+		}
+		p.archiveFile = place.file
+	}
+	if pair != nil && o.serve {
+		p.services = append(p.services, pair.Run)
+	}
+	if p.archive != nil {
+		if err := p.archiveFormat(ctx); err != nil && !errors.Is(err, domain.ErrUnavailable) {
+			return err // one that is away is looked at when the node starts again
+		}
+		p.keeps(p.archive)
+		p.bareArchive, p.archive = p.archive, encryptedarchive.New(p.archive, p.secrecy)
+	}
+	return nil
 }

@@ -56,6 +56,17 @@ func closeBuses(list []bus.Bus, log *slog.Logger) {
 	}
 }
 
+// checkBus refuses the URL of a bus of a kind that there is not.
+func checkBus(text string) error {
+	scheme, _, _ := strings.Cut(text, ":")
+	switch scheme {
+	case "nats", "tls", "mycelium":
+		return nil
+	}
+	// Not the whole text: it may hold a password.
+	return domain.Invalidf("bus of kind %q: want nats: (embedded), nats://host:4222, tls://host:4222 or mycelium:http://127.0.0.1:8989", scheme)
+}
+
 // openBus opens one bus:
 //
 //	nats:?listen=:4222&leaf_listen=:7422&leaf=nats://host:7422    a server in this process
@@ -75,8 +86,7 @@ func openBus(ctx context.Context, text string, keys *identity.Keyring, dataDir s
 		}
 		return b, nil
 	}
-	// Not the whole text: it may hold a password.
-	return nil, domain.Invalidf("bus of kind %q: want nats: (embedded), nats://host:4222, tls://host:4222 or mycelium:http://127.0.0.1:8989", scheme)
+	return nil, checkBus(text)
 }
 
 // refreshPeers lets a NATS server know when there are other peers, from

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,16 +13,11 @@ import (
 
 // circlesConfig is what the config file says of circles.
 type circlesConfig struct {
-	// Circles are those to serve, by name; those of the flag come to them.
-	Circles map[string]circleConfig `yaml:"circles"`
-	// CircleSlots is how many of their scripts run at once, CircleTimeout how
-	// long one may run, ReplyExpiry how long replies wait for their clients.
-	CircleSlots   int           `yaml:"circle_slots"`
-	CircleTimeout time.Duration `yaml:"circle_timeout"`
-	ReplyExpiry   time.Duration `yaml:"reply_expiry"`
-	// CircleCallers is "any" (the default) or "named": then tasks that name no
-	// caller are refused.
-	CircleCallers string `yaml:"circle_callers"`
+	Circles       map[string]circleConfig `yaml:"circles"` // by name; those of the flag come to them
+	CircleSlots   int                     `yaml:"circle_slots"`
+	CircleTimeout time.Duration           `yaml:"circle_timeout"`
+	ReplyExpiry   time.Duration           `yaml:"reply_expiry"`
+	CircleCallers string                  `yaml:"circle_callers"`
 }
 
 // circleConfig is one circle.
@@ -33,17 +29,8 @@ type circleConfig struct {
 func (c circlesConfig) check() error {
 	for _, s := range c.served() {
 		if err := s.Validate(); err != nil {
-			return err
+			return fmt.Errorf("circles.%s: %w", s.Name, err)
 		}
-	}
-	if c.CircleSlots < 0 || c.CircleSlots > 100_000 {
-		return domain.Invalidf("circle_slots is %d, want 1 to 100000, or 0 for the default", c.CircleSlots)
-	}
-	if c.CircleCallers != "" && c.CircleCallers != "any" && c.CircleCallers != "named" {
-		return domain.Invalidf("circle_callers is %q, want any or named", c.CircleCallers)
-	}
-	if c.CircleTimeout < 0 || c.ReplyExpiry < 0 {
-		return domain.Invalidf("circle_timeout and reply_expiry: want a positive duration such as 5m")
 	}
 	return nil
 }

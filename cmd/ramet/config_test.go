@@ -2,8 +2,12 @@ package main
 
 import (
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/internal/setting"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -43,7 +49,8 @@ func TestConfig(t *testing.T) {
 			CircleSlots: 8, CircleTimeout: time.Minute, ReplyExpiry: 10 * time.Minute}}},
 		{"limits", "limits: {cpu: 1m, memory_bytes: 16777216, file_bytes: 4096, files: 16, processes: 4}\n",
 			config{Limits: limitsConfig{CPU: time.Minute, MemoryBytes: 16 << 20, FileBytes: 4096, Files: 16, Processes: 4}}},
-		{"bounds of the doors", "doors: {connections: 400, streams_per_actor: 3}\n", config{Doors: doorsConfig{Config: budget.Config{Connections: 400, StreamsPerActor: 3}}}},
+		{"bounds of the doors", "doors: {connections: 400, streams_per_actor: 3}\n",
+			config{Doors: doorsConfig{Config: budget.Config{Connections: 400, StreamsPerActor: 3}}}},
 		{"pages that may read", "doors: {cors_origins: [\"https://c.example.com\"]}\n", config{Doors: doorsConfig{Origins: []string{"https://c.example.com"}}}},
 		{"runtimes", `runtimes:
   ruby: {command: [ruby, "{script}"], suffix: .rb, version: [ruby, --version], env: {A: b}}
@@ -77,25 +84,28 @@ func TestBadConfig(t *testing.T) {
 	tests := []struct {
 		name, text, want string
 	}{
-		{"an unknown field, with its line", "lease: 10s\nlaese: 3s\n", `line 2: unknown field "laese"`},
-		{"an unknown field of a runtime", "runtimes:\n  v:\n    comand: [v]\n", `line 3: unknown field "comand"`},
-		{"a duration without a unit", "lease: 10\n", "a duration such as 30s"},
-		{"two mistakes on one line of text", "laese: 3s\ngarce: 3s\n", `"laese"; line 2: unknown field "garce"`},
-		{"a network that is none", "doors: {shared_addresses: [10.0.0.0/99]}\n", `"10.0.0.0/99" is no network: want an address and how many bits of it count, such as 10.0.0.5/32`},
-		{"an address that is none", "doors: {shared_addresses: [300.1.1.1]}\n", `"300.1.1.1" is no network: want`},
-		{"slots of a type that there is not", "slots: {shel: 1}\n", `slots: there is no runtime for "shel"; did you mean "shell"?`},
-		{"a context's slots of a type that there is not", "slots_per_context: {ruby: 1}\n", `slots_per_context: there is no runtime for "ruby"; known are effect, node, osis, `},
-		{"a script's memory, too little", "limits: {memory_bytes: 1}\n", "limits.memory_bytes is 1, with which no script would start: want 16777216 or more"},
+		{"an unknown field, with its line", "lease: 10s\nlaese: 3s\n", `:2:1: unknown field "laese"; did you mean "lease"?`},
+		{"an unknown field of a runtime", "runtimes:\n  v:\n    comand: [v]\n", `:3:5: unknown field "comand"; did you mean "command"?`},
+		{"a duration without a unit", "lease: 10\n", `:1:8: lease: want a duration such as 30s, not "10"`},
+		{"two mistakes on one line of text", "laese: 3s\ngarce: 3s\n", `:2:1: unknown field "garce"; did you mean "grace"?`},
+		{"a network that is none", "doors: {shared_addresses: [10.0.0.0/99]}\n",
+			`:1:28: doors.shared_addresses: want an address and how many bits of it count, such as 10.0.0.5/32 or 2001:db8::/48, not "10.0.0.0/99"`},
+		{"an address that is none", "doors: {shared_addresses: [300.1.1.1]}\n", `not "300.1.1.1"`},
+		{"slots of a type that there is not", "slots: {shel: 1}\n", `:1:15: slots.shel: there is no runtime for "shel"; did you mean "shell"?`},
+		{"a context's slots of a type that there is not", "slots_per_context: {ruby: 1}\n",
+			`:1:27: slots_per_context.ruby: there is no runtime for "ruby"; known are effect, node, osis, `},
+		{"a script's memory, too little", "limits: {memory_bytes: 1}\n", ":1:24: limits.memory_bytes is 1, want 16777216 or more, or 0: the default"},
 		{"a script's folder, too small", "limits: {folder_bytes: 1}\n", "limits.folder_bytes is 1"},
-		{"a script's files, too few", "limits: {files: 1}\n", "limits.files is 1, with which no script would start: want 16 or more, or 0 for the default"},
-		{"pages of everybody", "doors: {cors_origins: ['*']}\n", `doors.cors_origins "*": want the origin`},
-		{"more strangers than connections", "doors: {connections: 100, strangers: 100}\n", "doors.strangers is 100"},
-		{"a lease that is too short", "lease: 2s\n", "lease is 2s, want 3s to 1h"},
-		{"a lease that is too long", "lease: 2h\n", "lease is 2h0m0s, want 3s to 1h"},
+		{"a script's files, too few", "limits: {files: 1}\n", "limits.files is 1, want 16 or more, or 0: the default"},
+		{"pages of everybody", "doors: {cors_origins: ['*']}\n", `:1:23: doors.cors_origins "*": want the origin`},
+		{"more strangers than connections", "doors: {connections: 100, strangers: 100}\n", ":1:38: doors.strangers is 100"},
+		{"a lease that is too short", "lease: 2s\n", ":1:8: lease is 2s, want 3s to 1h, or 0: the default"},
+		{"a lease that is too long", "lease: 2h\n", "lease is 2h, want 3s to 1h"},
 		{"a negative duration", "grace: -1s\n", "grace is -1s, want a positive duration"},
-		{"a negative number", "max_losses: -1\n", "want 0 (the default) or more"},
+		{"a negative number", "max_losses: -1\n", ":1:13: max_losses is -1, want a positive number, or 0: the default"},
 		{"no slots", "slots: {shell: 0}\n", "slots.shell is 0, want 1 to 100000"},
-		{"priorities that age at once", "priority_aging: 1ms\n", "priority_aging is 1ms, want 0 (priorities do not age) or 1s to 1000h0m0s"},
+		{"priorities that age at once", "priority_aging: 1ms\n", "priority_aging is 1ms, want 1s to 1000h, or 0: priorities do not age"},
+		{"a context twice in the metrics", "metrics_contexts: [7, 7]\n", "metrics_contexts: 7: want numbers of contexts, each once"},
 		{"no slots for a context", "slots_per_context: {shell: -1}\n", "slots_per_context.shell is -1, want 1 to 100000"},
 		{"slots of no type", "slots: {Shell: 1}\n", `script type "Shell"`},
 		{"a runtime of no type", "runtimes: {A B: {off: true}}\n", `script type "A B"`},
@@ -107,8 +117,8 @@ func TestBadConfig(t *testing.T) {
 		{"an unknown field of a circle", "circles: {a: {contxt: 1}}\n", `unknown field "contxt"`},
 		{"too many slots for circles", "circle_slots: 100001\n", "circle_slots is 100001"},
 		{"replies that expire before they come", "reply_expiry: -1s\n", "reply_expiry"},
-		{"no YAML", "lease: [\n", "line "},
-		{"a list", "- 1\n", "line 1: cannot unmarshal a list into fields"},
+		{"no YAML", "lease: [\n", ":1:1: "},
+		{"a list", "- 1\n", ":1:1: want fields"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -122,10 +132,141 @@ func TestBadConfig(t *testing.T) {
 					t.Errorf("got %q in %q", bad, err)
 				}
 			}
-			if !strings.HasPrefix(err.Error(), "config file "+path+": ") {
+			if !strings.HasPrefix(err.Error(), "config file "+path+":") {
 				t.Errorf("got %q, want the file's name first", err)
 			}
 		})
+	}
+}
+
+// What can be set is what the table says, in a type that holds it, and nothing else.
+func TestConfigIsTheTable(t *testing.T) {
+	fields := map[string]reflect.Type{}
+	leaves("", reflect.TypeFor[config](), fields)
+	for _, s := range setting.All() {
+		key := strings.TrimSuffix(s.Key, ".*") // of a map of plain values, which is one field
+		typ, known := fields[s.Key]
+		if !known {
+			typ, known = fields[key]
+		}
+		if s.Key == "" {
+			continue
+		}
+		if !known {
+			t.Errorf("%s is in the table, and no field of the config file", s.Key)
+			continue
+		}
+		if typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		is := map[reflect.Kind][]setting.Kind{reflect.Bool: {setting.Switch}, reflect.String: {setting.Text}, reflect.Int: {setting.Number, setting.Bytes},
+			reflect.Int64: {setting.Bytes}, reflect.Uint32: {setting.Number}, reflect.Float64: {setting.Ratio}, reflect.Slice: {setting.List, setting.Blocks},
+			reflect.Map: {setting.Map}}[typ.Kind()]
+		switch {
+		case typ == reflect.TypeFor[time.Duration]():
+			is = []setting.Kind{setting.Duration}
+		case typ.Kind() == reflect.Map && key != s.Key:
+			is = []setting.Kind{setting.Number, setting.Text}
+		}
+		if !slices.Contains(is, s.Kind) {
+			t.Errorf("%s is a %s by the table, and of type %v", s.Key, s.Kind, typ)
+		}
+	}
+	for key := range fields {
+		if _, known := setting.ByKey(key); !known {
+			if _, known = setting.ByKey(key + ".*"); !known {
+				t.Errorf("%s is a field of the config file, and has no row in the table of package setting", key)
+			}
+		}
+	}
+}
+
+// leaves are the fields of a struct that have no fields themselves, by their keys.
+func leaves(before string, typ reflect.Type, into map[string]reflect.Type) {
+	for f := range fieldsOf(typ) {
+		name, rest, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		key := strings.TrimPrefix(before+"."+name, ".")
+		ours := func(t reflect.Type) bool { return t.Kind() == reflect.Struct && t != reflect.TypeFor[effect.Text]() }
+		switch {
+		case name == "-":
+		case rest == "inline":
+			leaves(before, f.Type, into)
+		case ours(f.Type):
+			leaves(key, f.Type, into)
+		case f.Type.Kind() == reflect.Map && ours(f.Type.Elem()):
+			leaves(key+".*", f.Type.Elem(), into)
+		default:
+			into[key] = f.Type
+		}
+	}
+}
+
+func fieldsOf(typ reflect.Type) iter.Seq[reflect.StructField] {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range typ.NumField() {
+			if !yield(typ.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// The example is what a config file may be: as it is, and with every # before a setting
+// taken away.
+func TestExampleConfig(t *testing.T) {
+	text := setting.ExampleFile()
+	if got, err := loadConfig(writeConfig(t, text)); err != nil || !cmp.Equal(got, config{}, cmp.Exporter(func(reflect.Type) bool { return true })) {
+		t.Errorf("as it is: got %+v, %v, want nothing set", got, err)
+	}
+	whole := regexp.MustCompile(`(?m)^#([^ ]|  +[a-z_A-Z]+:)`).ReplaceAllString(text, "$1")
+	path := writeConfig(t, whole)
+	read, err := inspectConfig(path, func(string) string { return "" }, nil)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, whole)
+	}
+	for _, v := range read.Values() {
+		if v.Source == "default" {
+			t.Errorf("the example does not have %s", v.Key)
+		}
+	}
+}
+
+// A flag goes before the environment, that before the file, and that before the default.
+func TestWhatGoesBefore(t *testing.T) {
+	path := writeConfig(t, "lease: 10s\ngrace: 20s\ntimeout: 1m\nlabels: {zone: eu, disk: ssd}\nboard: redis://u:geheim@h:1\nbuses: [nats:]\n"+
+		"runtimes: {v: {command: [v], env: {TOKEN: geheim}}}\n")
+	variables := map[string]string{"RAMET_GRACE": "30s", "RAMET_LEASE": "20s", "RAMET_DOORS_REQUESTS": "7", "RAMET_BUS": "nats: nats://u:geheim@h",
+		"RAMET_LABELS": "zone=us"}
+	read, err := inspectConfig(path, func(name string) string { return variables[name] },
+		[]setting.Given{{Flag: "lease", Text: "30s"}, {Flag: "label", Text: "gpu=yes"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]setting.Value{}
+	for _, v := range read.Values() {
+		got[v.Key] = v
+		if strings.Contains(v.Value, "geheim") {
+			t.Errorf("%s shows a password: %s", v.Key, v.Value)
+		}
+	}
+	for key, want := range map[string][2]string{
+		"lease": {"30s", "flag --lease"}, "grace": {"30s", "environment $RAMET_GRACE"}, "timeout": {"1m", "file " + path + ":3"},
+		"retention": {"24h", "default"}, "doors.requests": {"7", "environment $RAMET_DOORS_REQUESTS"}, "buses": {"nats: nats://…@h", "environment $RAMET_BUS"},
+		"labels.zone": {"us", "environment $RAMET_LABELS"}, "labels.disk": {"ssd", "file " + path + ":4"}, "labels.gpu": {"yes", "flag --label"},
+	} {
+		if v := got[key]; v.Value != want[0] || v.Source != want[1] {
+			t.Errorf("%s: got %q from %q, want %q", key, v.Value, v.Source, want)
+		}
+	}
+	t.Setenv("RAMET_DOORS_REQUESTS", "7")
+	t.Setenv("RAMET_LABELS", "zone=us")
+	c, err := loadConfig(path)
+	if err != nil || c.Doors.Requests != 7 || c.Lease != 10*time.Second || !cmp.Equal(c.Labels, domain.Labels{"zone": "us", "disk": "ssd"}) {
+		t.Errorf("loaded: got %d requests, a lease of %v, labels %v, %v", c.Doors.Requests, c.Lease, c.Labels, err)
+	}
+	t.Setenv("RAMET_LEASE", "1s")
+	if _, err := loadConfig(""); err == nil || !strings.Contains(err.Error(), "$RAMET_LEASE: lease is 1s") {
+		t.Errorf("a bad variable: got %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/door/console"
+	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/worker"
@@ -38,6 +40,40 @@ type development struct {
 	board    *faultyBoard
 	restart  func() // ends the node, and has it begin again
 	sessions *console.Sessions
+	// failEffect has the next call of an effect fail.
+	failEffect atomic.Bool
+}
+
+// sampleEffect is one that a step of the sample count asks for.
+var sampleEffect = effect.Definition{Name: "weigh", Kind: domain.EffectJob, Summary: "A job of this node that weighs a parcel", Timeout: time.Minute,
+	Options: map[string]any{"script_type": "rhai", "script": `#{grams: "420"}`}}
+
+// effects are kinds of effects of which the next call can be made to fail.
+func (d *development) effects(kinds map[domain.EffectKind]effect.Open) map[domain.EffectKind]effect.Open {
+	faulty := make(map[domain.EffectKind]effect.Open, len(kinds))
+	for kind, open := range kinds {
+		faulty[kind] = func(def effect.Definition, host effect.Host) (effect.Provider, error) {
+			p, err := open(def, host)
+			if err != nil {
+				return nil, err
+			}
+			return faultyEffect{p, &d.failEffect}, nil
+		}
+	}
+	return faulty
+}
+
+// faultyEffect is an effect whose next call can be made to fail.
+type faultyEffect struct {
+	effect.Provider
+	failNext *atomic.Bool
+}
+
+func (e faultyEffect) Do(ctx context.Context, call effect.Call) (json.RawMessage, error) {
+	if e.failNext.CompareAndSwap(true, false) {
+		return nil, domain.Unavailablef("the call failed before it was made, as somebody asked for at the console of this node (--dev)")
+	}
+	return e.Provider.Do(ctx, call)
 }
 
 // faultyBoard is a board that can be cut off, and whose answers can be lost.
@@ -107,6 +143,8 @@ func (f faults) List() []console.Fault {
 			"Jobs under way are taken up again."},
 		{Name: "answer", Title: "Lose the next answer", Will: "The next change of the board is made, and who asked for it hears that it failed."},
 		{Name: "cut", Title: "Cut the board off", Will: fmt.Sprintf("For %d s the node cannot change anything on its board.", int(cutFor.Seconds()))},
+		{Name: "effect", Title: "Fail the next effect", Will: "The next call to the outside, of whichever effect, fails before it is made, " +
+			"once. Start a flow of count to have one."},
 		{Name: "restart", Title: "Restart the node", Will: "The node ends, without waiting for what runs, and begins again. You stay signed in."},
 	}
 	if killsScripts {
@@ -128,6 +166,9 @@ func (f faults) Cause(ctx context.Context, name string) (said string, err error)
 	case "cut":
 		dev.board.cutUntil.Store(time.Now().Add(cutFor).UnixMilli())
 		return fmt.Sprintf("The board is cut off for %d s. Scripts go on meanwhile; what they end with is written when it is back.", int(cutFor.Seconds())), nil
+	case "effect":
+		dev.failEffect.Store(true)
+		return "The next call of an effect will fail. It is tried again as its step or its definition says, under the same key.", nil
 	case "restart":
 		dev.restart()
 		return "The node begins again. What ran is taken up again by its next life.", nil
@@ -158,6 +199,9 @@ func serveDev(ctx context.Context, o cli.ServeOptions) error {
 	}
 }
 
+// sampleType is the script type of the sample worker.
+const sampleType = "greet"
+
 // develop leads a browser in, makes the samples, and runs the worker.
 func (p *parts) develop(o cli.ServeOptions) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
@@ -174,7 +218,7 @@ func (p *parts) develop(o cli.ServeOptions) func(ctx context.Context) error {
 		}
 		defer c.Close()
 		w := worker.New(c, worker.Config{Context: domain.DefaultTenant, Name: "sample-worker", Logger: p.log})
-		worker.Handle(w, "greet", func(ctx context.Context, job *worker.Job, who struct{ Name string }) (map[string]string, error) {
+		worker.Handle(w, sampleType, func(ctx context.Context, job *worker.Job, who struct{ Name string }) (map[string]string, error) {
 			job.Logf("a function of the worker greets %s", who.Name)
 			return map[string]string{"greeting": "hello " + who.Name}, nil
 		})
@@ -199,6 +243,12 @@ func (p *parts) makeSamples(ctx context.Context, c service.Caller) {
 		return string(b)
 	}
 	for _, do := range []func() error{
+		// The worker starts beside this, and a flow whose script type nobody has made known
+		// yet is refused.
+		func() error {
+			_, err := ask(ctx, c, api.WorkerRegister, api.RegisterParams{Context: in, Types: []domain.ScriptType{sampleType}})
+			return err
+		},
 		func() error {
 			_, err := ask(ctx, c, api.BlueprintApply, api.ApplyBlueprintParams{Context: in, Text: text("count")})
 			return err

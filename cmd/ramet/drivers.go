@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/board/pebbleboard"
@@ -21,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/script/pythonscript"
 	"github.com/ramet-run/ramet/script/rhaiscript"
 	"github.com/ramet-run/ramet/script/salscript"
+	"github.com/ramet-run/ramet/sdk"
 )
 
 // This file lists every driver by hand. Those that a program can be built without
@@ -54,7 +56,12 @@ func openBoard(ctx context.Context, o options) (board.Board, error) {
 		log.Warn("the board is in memory: everything is gone when this process ends")
 		return memboard.Open(), nil
 	}
-	return nil, domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path, etcd://host:port,…, "+
+	return nil, noBoard(url)
+}
+
+// noBoard says of a URL that it is none of a board.
+func noBoard(url string) error {
+	return domain.Invalidf("board %q: want nothing (embedded), redis://host:port, rediss://, unix:///path, etcd://host:port,…, "+
 		"etcds:// or mem:", domain.HideURL(url))
 }
 
@@ -63,7 +70,7 @@ func openBoard(ctx context.Context, o options) (board.Board, error) {
 // is lost, and running jobs go on from the queue at the next start.
 func boardFailed(err error) {
 	fmt.Fprintln(os.Stderr, "ramet:", err)
-	os.Exit(7) // unavailable
+	os.Exit(api.FailureNamed("unavailable").Exit)
 }
 
 // boardKind names the kind of board that a URL opens, for people.
@@ -135,6 +142,10 @@ func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail, 
 			Limits: c.Limits.limits(), Jail: j, Level: rc.Isolation, See: rc.See})
 	case t == domain.ScriptShell && len(rc.Command) == 0:
 		return processscript.Shell(process), nil
+	case t == domain.ScriptNode:
+		process.Library = script.Library{Files: map[string]string{"node_modules/ramet/index.js": sdk.JavaScript,
+			"node_modules/ramet/package.json": `{"name": "ramet", "type": "module", "exports": "./index.js"}`}}
+		return processscript.New(process)
 	case t == domain.ScriptRhai && len(rc.Command) == 0:
 		return rhaiscript.New(rhaiscript.Config{}), nil
 	case t == domain.ScriptOSIS && len(rc.Command) == 0:

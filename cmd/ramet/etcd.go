@@ -10,6 +10,9 @@ import (
 	"github.com/ramet-run/ramet/board/etcdboard"
 )
 
+// checkEtcd looks at the URL of such a board.
+func checkEtcd(url string) error { return etcdboard.CheckURL(url) }
+
 // openEtcd opens a board on etcd.
 func openEtcd(ctx context.Context, url string, log *slog.Logger) (board.Board, error) {
 	b, err := etcdboard.Open(ctx, url, etcdboard.Config{Logger: log})

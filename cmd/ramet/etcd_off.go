@@ -11,6 +11,8 @@ import (
 
 func init() { without = append(without, "etcd") }
 
+func checkEtcd(string) error { return leftOut("board on etcd", "no_etcd") }
+
 func openEtcd(context.Context, string, *slog.Logger) (board.Board, error) {
 	return nil, leftOut("board on etcd", "no_etcd")
 }

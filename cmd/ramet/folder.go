@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/script"
 )
 
 // folderEvery is how often a node looks whether its data folder is still its own.
@@ -86,4 +87,16 @@ func (p *parts) keepFolder(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// tempFolder makes a folder for a node that lives for one command, and removes those whose
+// command was killed.
+func tempFolder() (path string, remove func() error, err error) {
+	const prefix = "ramet-run-"
+	script.SweepTempFolders("", prefix)
+	dir, err := script.NewTempFolder("", prefix)
+	if err != nil {
+		return "", nil, domain.Unavailablef("%v", err)
+	}
+	return dir.Path, dir.Remove, nil
 }

@@ -37,7 +37,7 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := load(t, []byte(text))
 		if err != nil {
-			said := strings.TrimPrefix(err.Error(), "config file "+path+": ")
+			said := strings.TrimPrefix(err.Error(), "config file "+path+":")
 			if !errors.Is(err, domain.ErrInvalid) || said == err.Error() || strings.ContainsAny(said, "\n\r\x00\x1b") {
 				t.Errorf("%q: got %q, want one line of kind invalid", text, err)
 			}

@@ -3,47 +3,29 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"os"
-	"os/signal"
-	"runtime/debug"
-	"syscall"
 	_ "time/tzdata" // schedules have zones, and not every machine does
 
-	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
-	"github.com/ramet-run/ramet/internal/cmdline"
+	"github.com/ramet-run/ramet/door/cli/program"
+	"github.com/ramet-run/ramet/durable/shell"
+	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/script/salscript"
 )
 
 // linkedVersion is set by the linker, as `make build` and scripts/release have it do.
 var linkedVersion string
 
-var version = cmp.Or(linkedVersion, builtVersion(), "dev")
-
-// builtVersion is the version that `go install …@v1.2.3` and `go build` in a
-// checkout write into the program; "" where there is none.
-func builtVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return ""
-}
+var version = program.Version(linkedVersion)
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == salscript.ChildCommand { // not for people, so no command of door/cli
 		os.Exit(salscript.Main(os.Args[2:]))
 	}
+	if args := os.Args[1:]; shell.Is(args) { // a script calls it, perhaps thousands of times
+		os.Exit(shell.Main(args, os.Stdin, os.Stdout, os.Stderr))
+	}
 	keepPrivate()
-	args, env := cmdline.Take(domain.ShowArgument, cli.SecretVariables...)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// From the first signal on the next one kills at once, as people expect.
-	context.AfterFunc(ctx, stop)
-	code := cli.Main(ctx, args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, cli.Hooks{
-		Version: version, Without: without, Env: env, Serve: serve, Embedded: embedded, NewKey: newKey,
-		Token: token, SignMessage: signMessage, NATSConfig: natsConfig, Rekey: rekey,
-	})
-	stop()
-	os.Exit(code)
+	os.Exit(program.Run(cli.Hooks{Version: version, Without: without, Serve: serve, Embedded: embedded, TempFolder: tempFolder, NATSConfig: natsConfig,
+		Config: inspectConfig, CheckConfig: checkConfig, Restore: restore, CopyBoard: copyBoard, PlayBlueprint: flow.Play}))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/bus/natsbus"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/address"
 	"github.com/ramet-run/ramet/post"
 )
 
@@ -57,7 +58,7 @@ func openNATSBus(ctx context.Context, text string, keys *identity.Keyring, dataD
 // embeddedNATS reads what is said of a server in this process.
 func embeddedNATS(cfg *natsbus.Config, rest string) error {
 	cfg.URL = ""
-	q, err := domain.ParseParameters(strings.TrimPrefix(rest, "?"), "leaf")
+	q, err := address.ParseParameters(strings.TrimPrefix(rest, "?"), "leaf")
 	if err != nil {
 		return domain.Invalidf("bus nats: %v", err)
 	}

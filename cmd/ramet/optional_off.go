@@ -1,4 +1,4 @@
-//go:build no_etcd || no_grpc || no_nats || no_postgres
+//go:build no_etcd || no_grpc || no_nats || no_otlp || no_postgres || no_s3
 
 package main
 

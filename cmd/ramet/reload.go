@@ -2,14 +2,18 @@ package main
 
 import (
 	"reflect"
+	"slices"
 	"strings"
+
+	"github.com/ramet-run/ramet/internal/setting"
 )
 
 // This file says what of a config file a node that runs does not take up.
 
-// reloaded are the keys that `ramet node reload` takes up; all others want a restart.
-var reloaded = map[string]bool{"effects": true, "effects_dir": true, "effect_folders": true, "secrets": true, "egress": true,
-	"sagas.tenants": true, "sagas.names": true, "sagas.partitions": true}
+// reloaded reports whether `ramet node reload` takes a key up; all others want a restart.
+func reloaded(key string) bool {
+	return slices.ContainsFunc(setting.All(), func(s setting.Setting) bool { return s.Reload && (s.Key == key || strings.HasPrefix(s.Key, key+".*.")) })
+}
 
 // restartKeys are the keys of a config file whose values differ between what the node began
 // with and what the file says now, and that it takes up at its next start only.
@@ -29,7 +33,7 @@ func differing(before string, was, is reflect.Value) (keys []string) {
 			keys = append(keys, differing(before, a, b)...)
 		case a.Kind() == reflect.Struct && f.Type.PkgPath() == was.Type().PkgPath():
 			keys = append(keys, differing(before+key+".", a, b)...)
-		case !reloaded[before+key] && !alike(a, b):
+		case !reloaded(before+key) && !alike(a, b):
 			keys = append(keys, before+key)
 		}
 	}

@@ -51,7 +51,10 @@ func (p *parts) openRESP(cert, key string) (address string, err error) {
 		return "", err
 	}
 	door := resp.New(resp.Config{Board: p.board, Access: p.access, Node: p.node.Name(), Tokens: p.tokens, Version: version, Cookie: p.cookie, Budget: p.budget,
-		Writable: p.writable, Intake: p.disk.Intake, Logger: p.log, Audit: p.audit, NamedCallers: p.forCircles.named(), ReplyExpiry: p.forCircles.ReplyExpiry})
+		Writable: p.writable, Intake: p.disk.Intake, Room: p.node.Work.Admit, Logger: p.log, Audit: p.audit,
+		NamedCallers: p.forCircles.named(), ReplyExpiry: p.forCircles.ReplyExpiry,
+		Answered: p.node.Metrics.RESPAnswered})
+	p.node.Metrics.CountRESP(door.Counts)
 	p.services = append(p.services, func(ctx context.Context) error { return door.Serve(ctx, ln) })
 	return ln.Addr().String(), nil
 }

@@ -19,24 +19,18 @@ import (
 
 // sagasConfig are the fields of the config file about sagas.
 type sagasConfig struct {
-	// Off takes the role of a saga worker from this node, EffectsOff that of an
-	// effect worker.
-	Off        bool `yaml:"off"`
-	EffectsOff bool `yaml:"effects_off"`
-	// Tenants, Names and Partitions are those that it serves. None: all.
-	Tenants    []string `yaml:"tenants"`
-	Names      []string `yaml:"names"`
-	Partitions []int    `yaml:"partitions"`
-	// Lease is the time of a fail-over. Default: 5s.
-	Lease time.Duration `yaml:"lease"`
-	// Gateway takes commands for aggregates.
-	Gateway gatewayConfig `yaml:"gateway"`
+	Off        bool          `yaml:"off"`
+	EffectsOff bool          `yaml:"effects_off"`
+	Tenants    []string      `yaml:"tenants"`
+	Names      []string      `yaml:"names"`
+	Partitions []int         `yaml:"partitions"`
+	Lease      time.Duration `yaml:"lease"`
+	Gateway    gatewayConfig `yaml:"gateway"`
 }
 
 // gatewayConfig is where commands go.
 type gatewayConfig struct {
-	URL string `yaml:"url"`
-	// Headers are sent with each command; they may name secrets.
+	URL         string                 `yaml:"url"`
 	Headers     map[string]effect.Text `yaml:"headers"`
 	Timeout     time.Duration          `yaml:"timeout"`
 	MaxInFlight int                    `yaml:"max_in_flight"`
@@ -47,12 +41,6 @@ func (c *sagasConfig) check() error {
 		if p < 0 || p >= domain.MaxSagaPartitions {
 			return domain.Invalidf("sagas.partitions has %d, want 0 to %d", p, domain.MaxSagaPartitions-1)
 		}
-	}
-	if c.Lease != 0 && (c.Lease < time.Second || c.Lease > time.Minute) {
-		return domain.Invalidf("sagas.lease is %v, want 1s to 1m", c.Lease)
-	}
-	if c.Gateway.Timeout < 0 || c.Gateway.MaxInFlight < 0 {
-		return domain.Invalidf("sagas.gateway: timeout and max_in_flight want 0 (the default) or more")
 	}
 	if c.Gateway.URL == "" {
 		return nil
@@ -94,7 +82,13 @@ type sagas struct {
 	placement atomic.Pointer[saga.Placement]
 	secrets   *effect.Secrets // of the gateway
 	kinds     map[domain.EffectKind]effect.Open
+	samples   []effect.Definition // beside those of the file, on a node for development
 	log       *slog.Logger
+}
+
+// sagasUnserved finds the sagas of a context that no node of this board serves.
+func (p *parts) sagasUnserved(ctx context.Context, t domain.TenantID) ([]domain.Finding, error) {
+	return saga.Unserved(ctx, p.board, p.registry, t)
 }
 
 // openStreams opens the streams that sagas live on. A node with a board of its
@@ -144,14 +138,31 @@ func (p *parts) sagasConfig(c config) node.SagasConfig {
 	return node.SagasConfig{
 		Log: p.streams, AcceptLoss: saga.Loss{Fewer: p.options.acceptLoss || p.options.mayLose, Others: p.options.acceptLoss},
 		Names: p.registry, Serve: !c.Sagas.Off, ServeEffects: !c.Sagas.EffectsOff, Lease: c.Sagas.Lease,
+		StreamRetention: p.streamRetention(c), StreamBytes: c.StreamBytes,
 		Placement: func() saga.Placement { return *s.placement.Load() },
 		Gateway: saga.GatewayConfig{URL: c.Sagas.Gateway.URL, Header: c.Sagas.Gateway.header(s.secrets), Timeout: c.Sagas.Gateway.Timeout,
 			MaxInFlight: c.Sagas.Gateway.MaxInFlight},
 		Effects: func(n *node.Node) (*effect.Set, error) {
 			s.kinds = effectKinds(n)
+			if dev := p.options.dev; dev != nil {
+				s.kinds, s.samples = dev.effects(s.kinds), []effect.Definition{sampleEffect}
+			}
 			return s.effects(c)
 		},
 	}
+}
+
+// ownStreamRetention is how long the streams in the node's own server keep what everybody
+// has read, unless something else is said.
+const ownStreamRetention = 30 * 24 * time.Hour
+
+// streamRetention is how long streams keep it. A server elsewhere may have other readers,
+// which the node does not know: its streams are cut where somebody says so.
+func (p *parts) streamRetention(c config) time.Duration {
+	if c.StreamRetention == 0 && p.ownStreams {
+		return ownStreamRetention
+	}
+	return c.StreamRetention
 }
 
 // effects opens the effects of a config. Each set has secrets and egress rules
@@ -165,7 +176,7 @@ func (s *sagas) effects(c config) (*effect.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := slices.Clone(c.Effects)
+	list := slices.Concat(c.Effects, s.samples)
 	if c.EffectsDir != "" {
 		more, err := effect.ReadDefinitions(c.EffectsDir)
 		if err != nil {

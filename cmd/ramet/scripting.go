@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"slices"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect/effectscript"
@@ -40,10 +42,20 @@ func (p *parts) openJail(cfg config, o options) (wait func() error) {
 	}
 	p.hidden.Add(o.secretFiles(cfg)...)
 	return p.openBeside(func() (err error) {
-		p.jail, err = jail.Open(jail.Config{Hide: []string{o.dataDir}, Secrets: p.hidden, Level: cfg.Isolation, See: cfg.Walls.See, Write: cfg.Walls.Write,
+		p.jail, err = jail.Open(jail.Config{Hide: []string{o.dataDir}, Secrets: p.hidden, Level: cfg.Isolation, See: seen(cfg.Walls.See), Write: cfg.Walls.Write,
 			User: cfg.Walls.User, Group: cfg.Walls.Group})
 		return err
 	})
+}
+
+// seen are what walled scripts may read besides the system: the program itself, too, whose
+// commands they call for what they remember.
+func seen(see []string) []string {
+	path, err := os.Executable()
+	if err != nil {
+		return see
+	}
+	return append(slices.Clone(see), path)
 }
 
 // findPython finds the interpreter of Python, where the node runs such jobs: one that

@@ -2,19 +2,58 @@ package main
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/secret"
 )
+
+// contextSecretsConfig says where secrets of contexts come from, besides the node's environment.
+type contextSecretsConfig struct {
+	Key     string   `yaml:"key"`
+	Dir     string   `yaml:"dir"`
+	Command []string `yaml:"command"`
+}
+
+// check refuses what no secret could come from. Errors begin with the key.
+func (c config) checkContextSecrets() error {
+	own := c.ContextSecrets
+	if _, known := c.Secrets[own.Key]; own.Key != "" && !known {
+		text := ""
+		if near := domain.Nearest(own.Key, slices.Collect(maps.Keys(c.Secrets))); near != "" {
+			text = "; did you mean " + near + "?"
+		}
+		return domain.Invalidf("context_secrets.key: there is no %q under secrets%s", own.Key, text)
+	}
+	if own.Dir != "" && !filepath.IsAbs(own.Dir) {
+		return domain.Invalidf("context_secrets.dir: %q: want an absolute path", own.Dir)
+	}
+	if len(own.Command) > 0 && own.Command[0] == "" {
+		return domain.Invalidf("context_secrets.command: want [PROGRAM, ARGUMENT, ...]")
+	}
+	return nil
+}
+
+// openVault opens the secrets of contexts. A board that this node has for itself has a key
+// in the data folder.
+func (p *parts) openVault(o options, cfg config) {
+	c := secret.Config{Dir: cfg.ContextSecrets.Dir, Command: cfg.ContextSecrets.Command, Key: cfg.ContextSecrets.Key, Keys: p.sagas.secrets, Logger: o.log}
+	if kind := boardKind(o.boardURL); kind == "embedded" || kind == "memory" {
+		c.KeyFile = filepath.Join(o.dataDir, secret.KeyFile)
+	}
+	p.vault = secret.New(p.board, c)
+}
 
 // secretFiles are the files and folders, beside the data folder, that a node is
 // configured by and no script may read: what holds a secret, or says where one is.
 func (o options) secretFiles(c config) []string {
-	files := append(slices.Clone(o.urlFiles), o.configFile, o.keyFile, o.tlsKey, c.MetricsTokenFile, c.EffectsDir)
+	files := append(slices.Clone(o.urlFiles), o.configFile, o.keyFile, o.tlsKey, c.MetricsTokenFile, c.EffectsDir, c.ContextSecrets.Dir)
 	for _, source := range c.Secrets {
 		files = append(files, source.File)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/address"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -46,6 +47,9 @@ func (p *parts) openStream(ctx context.Context, text, dataDir string, known []do
 	if cfg.URL == "" {
 		p.ownStreams = true
 		cfg.DataDir, cfg.SyncDeclared, cfg.AcceptLoss = dataDir, false, p.options.acceptLoss
+		if err := p.streamsFormat(); err != nil {
+			return nil, err
+		}
 	}
 	l, err := natsstream.Open(ctx, cfg)
 	if err != nil {
@@ -83,7 +87,7 @@ func streamConfig(text string) (cfg natsstream.Config, err error) {
 	} else if head != "nats:" {
 		return cfg, domain.Invalidf("event streams %q: want nats: with parameters such as ?listen=127.0.0.1:4222", domain.PlainText(domain.HideURL(head), 60))
 	}
-	q, err := domain.ParseParameters(query, "producer")
+	q, err := address.ParseParameters(query, "producer")
 	if err != nil {
 		return cfg, domain.Invalidf("event streams: %v", err)
 	}

@@ -21,16 +21,17 @@ const maxURLFile = 64 << 10
 //
 // Errors: those of readURL.
 func (o *options) findURLs(cfg config) (err error) {
+	o.artifactURL = cfg.Artifacts
 	o.boardURL, o.archiveURL, o.streamURL = cmp.Or(o.boardURL, cfg.Board), cmp.Or(o.archiveURL, cfg.Archive), cmp.Or(o.streamURL, cfg.Stream)
 	if len(o.buses) == 0 {
 		o.buses = cfg.Buses
 	}
-	for _, text := range slices.Concat([]string{o.boardURL, o.archiveURL, o.streamURL}, o.buses) {
+	for _, text := range slices.Concat([]string{o.boardURL, o.archiveURL, o.artifactURL, o.streamURL}, o.buses) {
 		if file, found := strings.CutPrefix(text, "@"); found {
 			o.urlFiles = append(o.urlFiles, file)
 		}
 	}
-	for what, url := range map[string]*string{"board": &o.boardURL, "archive": &o.archiveURL, "stream": &o.streamURL} {
+	for what, url := range map[string]*string{"board": &o.boardURL, "archive": &o.archiveURL, "artifacts": &o.artifactURL, "stream": &o.streamURL} {
 		if *url, err = readURL(what, *url); err != nil {
 			return err
 		}

@@ -2,31 +2,56 @@
 package documenttest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 )
 
-// Validate checks a YAML text by a schema. It knows the keywords that our
-// schemas have, and fails the test at others.
+// Validate checks a YAML text by a schema, which an editor would take as it stands: it
+// must be sound, have no words that nobody reads, and no object that takes what it does
+// not name. A schema that is not so fails the test.
 func Validate(t *testing.T, schema []byte, text string) error {
+	t.Helper()
+	root, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sound(root.(map[string]any), ""); err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", root); err != nil {
+		t.Fatal(err)
+	}
+	checks, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks.Validate(inJSON(t, text))
+}
+
+// inJSON is a YAML text as a reader of JSON has it.
+func inJSON(t *testing.T, text string) any {
 	t.Helper()
 	var doc any
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	asJSON, err := json.Marshal(named(doc))
+	written, err := json.Marshal(named(doc))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := validator{T: t}
-	return v.check(v.decode(schema).(map[string]any), v.decode(asJSON), "")
+	read, err := jsonschema.UnmarshalJSON(bytes.NewReader(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
 }
 
 // named is a document with texts as the names in it, as JSON has them.
@@ -50,187 +75,37 @@ func named(doc any) any {
 	return doc
 }
 
-type validator struct {
-	*testing.T
-	root map[string]any
-}
+// words are those that our schemas have. A validator passes over a word that is misspelt.
+var words = []string{"$schema", "$defs", "$ref", "title", "description", "default", "examples", "type", "enum", "pattern", "maxLength", "minimum", "maximum",
+	"minItems", "maxItems", "uniqueItems", "items", "maxProperties", "required", "not", "anyOf", "propertyNames", "properties", "additionalProperties"}
 
-func (v *validator) decode(text []byte) any {
-	d := json.NewDecoder(strings.NewReader(string(text)))
-	d.UseNumber()
-	var out any
-	if err := d.Decode(&out); err != nil {
-		v.Fatal(err)
-	}
-	if m, ok := out.(map[string]any); ok && v.root == nil {
-		v.root = m
-	}
-	return out
-}
-
-func (v *validator) check(s map[string]any, doc any, path string) error {
-	number, isNumber := doc.(json.Number)
-	text, isText := doc.(string)
-	list, isList := doc.([]any)
-	fields, isObject := doc.(map[string]any)
-	atMost := func(word string, n int) error {
-		if limit := v.int(s[word]); int64(n) > limit {
-			return fmt.Errorf("%s: %d is over %s %d", path, n, word, limit)
-		}
-		return nil
+// sound says what is wrong with a schema that a validator would take.
+func sound(s map[string]any, path string) error {
+	if s["properties"] != nil && s["additionalProperties"] != false {
+		return fmt.Errorf("%s is open", path)
 	}
 	for _, word := range slices.Sorted(maps.Keys(s)) {
-		var err error
-		switch word {
-		case "$schema", "$defs", "title", "description", "default", "examples":
-		case "$ref":
-			name := strings.TrimPrefix(s[word].(string), "#/$defs/")
-			err = v.check(v.root["$defs"].(map[string]any)[name].(map[string]any), doc, path)
-		case "type":
-			err = v.checkType(s[word], doc, path)
-		case "enum":
-			if !slices.Contains(s[word].([]any), doc) {
-				err = fmt.Errorf("%s: %v is none of %v", path, doc, s[word])
-			}
-		case "pattern":
-			if isText && !regexp.MustCompile(s[word].(string)).MatchString(text) {
-				err = fmt.Errorf("%s: %q does not match", path, text)
-			}
-		case "maxLength":
-			if isText {
-				err = atMost(word, len([]rune(text)))
-			}
-		case "minimum", "maximum":
-			if isNumber {
-				n, nerr := number.Int64()
-				if limit := v.int(s[word]); nerr != nil || word == "minimum" && n < limit || word == "maximum" && n > limit {
-					err = fmt.Errorf("%s: %s: %s %d", path, number, word, limit)
-				}
-			}
-		case "minItems":
-			if isList && int64(len(list)) < v.int(s[word]) {
-				err = fmt.Errorf("%s: too few", path)
-			}
-		case "maxItems":
-			if isList {
-				err = atMost(word, len(list))
-			}
-		case "uniqueItems":
-			for i, item := range list {
-				if slices.Contains(list[:i], item) {
-					err = fmt.Errorf("%s: twice", path)
-				}
-			}
-		case "items":
-			for i, item := range list {
-				if err = v.check(s[word].(map[string]any), item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
-					break
-				}
-			}
-		case "maxProperties":
-			if isObject {
-				err = atMost(word, len(fields))
-			}
-		case "required":
-			for _, name := range s[word].([]any) {
-				if isObject && fields[name.(string)] == nil {
-					err = fmt.Errorf("%s: no %s", path, name)
-				}
-			}
-		case "not":
-			if v.check(s[word].(map[string]any), doc, path) == nil {
-				err = fmt.Errorf("%s: what must not be", path)
-			}
-		case "anyOf":
-			for _, one := range s[word].([]any) {
-				if err = v.check(one.(map[string]any), doc, path); err == nil {
-					break
-				}
-			}
-		case "propertyNames":
-			for name := range fields {
-				if err = v.check(s[word].(map[string]any), name, path); err != nil {
-					break
-				}
-			}
-		case "properties", "additionalProperties":
-			if word == "properties" && s["additionalProperties"] != false {
-				v.Fatalf("%s is open", path)
-			}
-			if word == "additionalProperties" {
-				err = v.checkOthers(s, fields, path)
-				break
-			}
-			for name, field := range s[word].(map[string]any) {
-				if value, there := fields[name]; there && err == nil {
-					err = v.check(field.(map[string]any), value, join(path, name))
-				}
-			}
-		default:
-			v.Fatalf("the schema has %q, which this test does not know", word)
+		if !slices.Contains(words, word) {
+			return fmt.Errorf("%s has %q, which this test does not know", path, word)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *validator) checkOthers(s, fields map[string]any, path string) error {
-	known, _ := s["properties"].(map[string]any)
-	for name, value := range fields {
-		switch others := s["additionalProperties"].(type) {
-		case bool:
-			if known[name] == nil {
-				return fmt.Errorf("%s: %s is not known", path, name)
-			}
-		case map[string]any:
-			if err := v.check(others, value, join(path, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (v *validator) checkType(want, doc any, path string) error {
-	types, many := want.([]any)
-	if !many {
-		types = []any{want}
-	}
-	for _, typ := range types {
-		ok := false
-		switch d := doc.(type) {
-		case string:
-			ok = typ == "string"
-		case bool:
-			ok = typ == "boolean"
-		case json.Number:
-			ok = typ == "number" || typ == "integer" && !strings.ContainsAny(d.String(), ".eE")
+		parts := map[string]any{}
+		switch v := s[word].(type) {
 		case []any:
-			ok = typ == "array"
+			for i, part := range v {
+				parts[fmt.Sprint(i)] = part
+			}
 		case map[string]any:
-			ok = typ == "object"
+			if parts = v; word != "properties" && word != "$defs" {
+				parts = map[string]any{"": v}
+			}
 		}
-		if ok {
-			return nil
+		for name, part := range parts {
+			if part, is := part.(map[string]any); is && word != "default" && word != "examples" && word != "enum" {
+				if err := sound(part, path+"/"+word+"/"+name); err != nil {
+					return err
+				}
+			}
 		}
 	}
-	return fmt.Errorf("%s: %v is no %v", path, doc, want)
-}
-
-func (v *validator) int(n any) int64 {
-	i, err := n.(json.Number).Int64()
-	if err != nil {
-		v.Fatal(err)
-	}
-	return i
-}
-
-// join goes a step into a path.
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
+	return nil
 }

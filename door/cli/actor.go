@@ -28,6 +28,7 @@ func (a *app) actorNew() *cobra.Command {
 	var bare bool
 	c := &cobra.Command{
 		Use: "new", Short: "Make a key, and an actor with it", Args: cobra.NoArgs,
+		Example: "  ramet actor new --file alice.key",
 		Long: `Make an Ed25519 key and make it known to the node as a new actor. The key is a file that never leaves this machine;
 give it to other commands with --key.`,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -121,7 +121,7 @@ func (a *app) archived(r api.ArchiveRecord, logs bool) error {
 		return err
 	}
 	for _, l := range r.Logs {
-		a.logLine(l)
+		a.logLine(l, &logFlags{})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,14 +12,21 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	all := false
+	all, look := false, false
 	c := &cobra.Command{
 		Use: "audit", Short: "Look whether every unfinished job has a reason to be alive, and repair it", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
-				audit := n.Audit
-				if all {
+				audit := func(ctx context.Context, t domain.TenantID) (api.AuditReport, error) {
+					return client.Call(ctx, n, api.AuditLook, api.LookParams{Context: t})
+				}
+				switch {
+				case all && look:
+					return domain.Invalidf("--all and --look: want one of them, for a look is at the oldest")
+				case all:
 					audit = n.AuditAll
+				case !look:
+					audit = n.Audit
 				}
 				r, err := audit(c.Context(), a.tenant())
 				if err != nil {
@@ -49,6 +57,7 @@ func (a *app) auditCommand() *cobra.Command {
 	}
 	c.Long = c.Short + ". Exit code: 0 none is stuck, 1 some are."
 	c.Flags().BoolVar(&all, "all", false, "look at all, however long that takes, and not at the oldest only where there are very many")
+	c.Flags().BoolVar(&look, "look", false, "repair nothing, and look at the oldest only: for who may read")
 	c.AddCommand(a.auditLog())
 	return c
 }
@@ -62,6 +71,7 @@ func (a *app) auditLog() *cobra.Command {
 	most := 50
 	c := &cobra.Command{
 		Use: "log", Short: "Show who changed rights or did something by hand, and who was kept from something", Args: cobra.NoArgs,
+		Example: "  ramet audit log --denied",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if most < 1 {
 				return domain.Invalidf("-n %d: want 1 or more", most)
@@ -98,6 +108,7 @@ has what concerns no context, for the operator. Lines that are equal are counted
 	c.Flags().BoolVar(&ofNode, "of-node", false, "what concerns no context: actors, contexts, refused tokens")
 	c.Flags().Uint32Var(&actor, "actor", 0, "only lines of that `actor`")
 	c.Flags().IntVarP(&most, "lines", "n", most, "how many `lines` at most")
+	c.AddCommand(a.auditVerify(), a.auditExport())
 	return c
 }
 

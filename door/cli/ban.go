@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,22 +12,26 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// banScopes are what can be banned, in the order of the help.
-var banScopes = []struct {
+// banned is what can be banned.
+type banned struct {
 	kind domain.BanKind
 	arg  string // what it is called by; "" where it needs no name
 	what string
+	name string // as in an example
 	// wide says that it can be banned in all contexts at once.
 	wide bool
-}{
-	{domain.BanAll, "", "everything, in all contexts", false},
-	{domain.BanContext, "", "the context", false},
-	{domain.BanBlueprint, "NAME", "a blueprint's flows", false},
-	{domain.BanFlow, "ID", "a flow", false},
-	{domain.BanType, "TYPE", "a script type", true},
-	{domain.BanRoutine, "NAME", "a routine, or one of its instances", true},
-	{domain.BanEffect, "NAME", "an effect, or the calls to a target outside", true},
-	{domain.BanSaga, "NAME", "a saga: its events wait", false},
+}
+
+// banScopes are what can be banned, in the order of the help.
+var banScopes = []banned{
+	{domain.BanAll, "", "everything, in all contexts", "", false},
+	{domain.BanContext, "", "the context", "", false},
+	{domain.BanBlueprint, "NAME", "a blueprint's flows", "nightly", false},
+	{domain.BanFlow, "ID", "a flow", "31", false},
+	{domain.BanType, "TYPE", "a script type", "shell", true},
+	{domain.BanRoutine, "NAME", "a routine, or one of its instances", "sweep", true},
+	{domain.BanEffect, "NAME", "an effect, or the calls to a target outside", "charge-card", true},
+	{domain.BanSaga, "NAME", "a saga: its events wait", "order", false},
 }
 
 func (a *app) banCommand() *cobra.Command {
@@ -35,7 +40,7 @@ func (a *app) banCommand() *cobra.Command {
 		var in api.BanInput
 		var level string
 		var length time.Duration
-		c := a.onScope(s.kind, s.arg, "Hold up "+s.what, s.wide,
+		c := a.onScope(s, "ban", "Hold up", "--reason 'the disk is full'",
 			func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error) {
 				if length < 0 {
 					return domain.Ban{}, domain.Invalidf("--for %v: want a positive duration such as 2h", length)
@@ -63,15 +68,30 @@ func (a *app) banCommand() *cobra.Command {
 		c.Flags().DurationVar(&length, "for", 0, "how `long` (default: until it is lifted)")
 		verbs = append(verbs, c)
 	}
-	c := noun("ban", "Hold work up, and show what is held up", append(verbs, a.banLift())...)
+	c := noun("ban", "Hold work up, and show what is held up", append(verbs, a.banShow(), a.banLift())...)
+	c.Aliases = []string{"hold"} // as the field has it
 	c.Long = "Hold work up: what runs goes on, what has not begun waits until `ramet ban lift` or until its time is over."
 	return c
+}
+
+func (a *app) banShow() *cobra.Command {
+	var verbs []*cobra.Command
+	for _, s := range banScopes {
+		verbs = append(verbs, a.onScope(s, "ban show", "Show what holds up", "",
+			func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error) {
+				if operator {
+					return client.Call(ctx, n, api.BanShowAll, api.ShowAnyBanParams{Kind: scope.Kind, Context: scope.Context, Name: scope.Name})
+				}
+				return client.Call(ctx, n, api.BanShow, api.ShowBanParams{In: a.tenant(), Kind: scope.Kind, Name: scope.Name})
+			}))
+	}
+	return noun("show", "Show what holds one thing up", verbs...)
 }
 
 func (a *app) banLift() *cobra.Command {
 	var verbs []*cobra.Command
 	for _, s := range banScopes {
-		verbs = append(verbs, a.onScope(s.kind, s.arg, "Let go on what was held up: "+s.what, s.wide,
+		verbs = append(verbs, a.onScope(s, "ban lift", "Let go on what was held up:", "",
 			func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error) {
 				if operator {
 					return n.ResumeAnywhere(ctx, scope)
@@ -82,27 +102,29 @@ func (a *app) banLift() *cobra.Command {
 	return noun("lift", "Let go on what was held up", verbs...)
 }
 
-// onScope is a verb on what can be banned.
-func (a *app) onScope(kind domain.BanKind, arg, short string, wide bool,
+// onScope is a verb, below the command above, on what can be banned; flags are those of its
+// example.
+func (a *app) onScope(s banned, above, verb, flags string,
 	do func(ctx context.Context, n *client.Client, scope domain.BanScope, operator bool) (domain.Ban, error)) *cobra.Command {
 	var everywhere, operator bool
-	c := &cobra.Command{Use: string(kind), Short: short, Args: cobra.NoArgs}
-	if arg != "" {
-		c.Use, c.Args = c.Use+" "+arg, cobra.ExactArgs(1)
+	c := &cobra.Command{Use: string(s.kind), Short: verb + " " + s.what, Args: cobra.NoArgs}
+	if s.arg != "" {
+		c.Use, c.Args = c.Use+" "+s.arg, cobra.ExactArgs(1)
 	}
-	if wide {
+	c.Example = "  " + strings.Join(strings.Fields("ramet "+above+" "+string(s.kind)+" "+s.name+" "+flags), " ")
+	if s.wide {
 		c.Flags().BoolVar(&everywhere, "everywhere", false, "in all contexts, as the node's operator")
 	}
-	if kind != domain.BanAll {
+	if s.kind != domain.BanAll {
 		c.Flags().BoolVar(&operator, "operator", false, "as the node's operator, whoever is admin of the context")
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		scope := domain.BanScope{Kind: kind}
+		scope := domain.BanScope{Kind: s.kind}
 		if len(args) > 0 {
 			scope.Name = args[0]
 		}
 		return a.with(c.Context(), func(n *client.Client) error {
-			if kind != domain.BanAll && !everywhere {
+			if s.kind != domain.BanAll && !everywhere {
 				scope.Context = a.tenant()
 			}
 			if err := scope.Validate(); err != nil {

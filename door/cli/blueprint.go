@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/blueprint/trial"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
@@ -17,7 +18,8 @@ import (
 
 func (a *app) blueprintCommand() *cobra.Command {
 	c := noun("blueprint", "Check, store, compare and draw the templates of flows", a.blueprintApply(), a.blueprintCheck(), a.blueprintList(),
-		a.blueprintShow(), a.blueprintVersions(), a.blueprintDiff(), a.blueprintGraph(), a.blueprintDelete(), a.blueprintSchema(), a.blueprintImport())
+		a.blueprintShow(), a.blueprintVersions(), a.blueprintDiff(), a.blueprintGraph(), a.blueprintDelete(), a.blueprintSchema(), a.blueprintTest(),
+		a.blueprintImport())
 	c.Long = `Check, store, compare and draw the templates of flows. A blueprint's FILE is YAML or JSON, and - is what is piped in; what has no dot or slash is the
 NAME of one that is stored.`
 	return c
@@ -117,6 +119,7 @@ type checked struct {
 func (a *app) blueprintCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check FILE...", Short: "Say what is wrong with blueprints, without a node", Args: cobra.MinimumNArgs(1),
+		Example: "  ramet blueprint check nightly.yaml",
 		RunE: func(_ *cobra.Command, files []string) error {
 			return a.checkFiles(files, func(file string) (checked, string, error) {
 				b, err := a.readBlueprint(file)
@@ -305,7 +308,7 @@ func (a *app) printChanges(diff any, changes []domain.DocumentChange) error {
 		}
 		for _, change := range changes {
 			for line := range strings.SplitSeq(change.Text(), "\n") {
-				fmt.Fprintln(t.w, visible(line))
+				t.wide(line)
 			}
 		}
 	})
@@ -348,37 +351,19 @@ func (a *app) draw(g *domain.Graph, format string) error {
 }
 
 func (a *app) blueprintSchema() *cobra.Command {
-	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON Schema of a blueprint's file, for editors", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := a.std.Out.Write(blueprint.Schema())
-			return err
-		},
-	}
-}
-
-func (a *app) blueprintImport() *cobra.Command {
+	tests := false
 	c := &cobra.Command{
-		Use: "import FILE", Short: "Turn a job define of TasCreed (JSON) into a blueprint", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := a.readInput(args[0], domain.MaxBlueprintBytes)
-			if err != nil {
-				return err
+		Use: "schema", Short: "Print the JSON Schema of a blueprint's file, for editors", Args: cobra.NoArgs,
+		Example: "  ramet blueprint schema >blueprint.schema.json",
+		RunE: func(*cobra.Command, []string) error {
+			schema := blueprint.Schema()
+			if tests {
+				schema = trial.Schema()
 			}
-			b, notes, err := blueprint.Import(args[0], text)
-			if err != nil {
-				return a.faults(err)
-			}
-			for _, note := range notes {
-				a.complain(visible(note))
-			}
-			if a.output != outTable {
-				return a.print(b, nil)
-			}
-			_, err = a.std.Out.Write(blueprint.YAML(b))
+			_, err := a.std.Out.Write(schema)
 			return err
 		},
 	}
-	c.Long = c.Short + `. What has no counterpart is said on standard error; the steps' scripts are yours to write.`
+	c.Flags().BoolVar(&tests, "tests", false, "that of a file for ramet blueprint test")
 	return c
 }

@@ -166,6 +166,7 @@ func alsoAll[P any](a *app, c *cobra.Command, of things, op api.Op[P, *domain.Bu
 			})
 		})
 	}
+	filters.named(a, c)
 	return c
 }
 

@@ -222,7 +222,7 @@ func TestOtherCommands(t *testing.T) {
 		{args: []string{"job", "lst"}, code: 2, want: `unknown command "lst" for "ramet job"; did you mean list?`},
 		{args: []string{"jbo"}, code: 2, want: "did you mean job?"},
 		{args: []string{"job", "show"}, code: 2, want: "accepts 1 arg(s), received 0; want `ramet job show KEY"},
-		{args: []string{"info", "--nope"}, code: 2, want: "unknown flag: --nope; see `ramet info --help`"},
+		{args: []string{"info", "--quux"}, code: 2, want: "unknown flag: --quux; see `ramet info --help`"},
 		{args: []string{"info", "-o", "xml"}, code: 2, want: `-o "xml"`},
 		{args: []string{"info", "--context", "0"}, code: 2, want: "--context 0"},
 		{args: []string{"info", "--node", "localhost"}, code: 2, want: "--data and --node: want one of them"},

@@ -8,14 +8,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 )
 
 func (a *app) contextCommand() *cobra.Command {
-	return noun("context", "Make and show contexts: who may do what, and how much", a.contextCreate(), a.contextShow(), a.contextList(),
+	return noun("context", "Make and show contexts: who may do what, and how much", a.contextCreate(), a.contextShow(), a.contextList(), a.contextArtifacts(),
 		a.contextUpdate(), a.contextGrant(), a.contextRevoke(), a.contextEncrypt(), a.contextRekey(), a.contextDecrypt())
 }
 
@@ -26,6 +28,7 @@ func (a *app) contextCreate() *cobra.Command {
 	var byType map[string]int
 	c := &cobra.Command{
 		Use: "create", Short: "Make a context", Args: cobra.NoArgs,
+		Example: "  ramet context create --admin 10 --alias acme",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			t.ID = domain.TenantID(number)
 			for list, given := range map[*domain.List[domain.ActorID]][]uint{&t.Admins: admins, &t.Readers: readers, &t.Executors: executors} {
@@ -50,12 +53,12 @@ func (a *app) contextCreate() *cobra.Command {
 	f.Uint32Var(&number, "id", 0, "its `number`; 0 is the next free one")
 	f.StringVar(&t.Alias, "alias", "", "a `name` that will do wherever its number does; it stays for ever")
 	f.UintSliceVar(&admins, "admin", []uint{uint(domain.Operator)}, "`actors` who may do everything; may be repeated")
-	f.UintSliceVar(&readers, "reader", nil, "`actors` who may look")
-	f.UintSliceVar(&executors, "executor", nil, "`actors` whose runners may take jobs")
+	numbersVar(f, &readers, "reader", "`actors` who may look")
+	numbersVar(f, &executors, "executor", "`actors` whose runners may take jobs")
 	f.BoolVar(&t.ExecutorsMaySubmit, "executors-may-submit", false, "executors may submit and cancel jobs as well")
 	f.IntVar(&t.Weight, "weight", 0, "its share of turns relative to other contexts, 1 to 1000 (default 1)")
 	f.IntVar(&t.MaxRunning, "max-running", 0, "how many of its jobs run at once; 0 is no bound")
-	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, for example `v=2`; may be repeated")
+	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, as `TYPE=N`: v=2; may be repeated")
 	f.StringVar((*string)(&t.Isolation), "isolation", "", "how far its scripts are held in at the least: walled or sealed (default as the nodes do)")
 	f.StringVar((*string)(&t.Archives), "archives", "", "what of its ended work is archived: all, errors or none (default all)")
 	return c
@@ -63,7 +66,7 @@ func (a *app) contextCreate() *cobra.Command {
 
 func (a *app) contextUpdate() *cobra.Command {
 	var submit bool
-	var isolation, archives string
+	var isolation, archives, on string
 	var weight, most int
 	var byType map[string]int
 	c := &cobra.Command{
@@ -91,9 +94,17 @@ func (a *app) contextUpdate() *cobra.Command {
 			for name, n := range byType {
 				change.MaxRunningByType[domain.ScriptType(name)] = n
 			}
-			if !given("executors-may-submit") && !given("weight") && !given("max-running") && !given("isolation") && !given("archives") && len(byType) == 0 {
+			if !given("executors-may-submit") && !given("weight") && !given("max-running") && !given("isolation") && !given("archives") && !given("on") &&
+				len(byType) == 0 {
 				return domain.Invalidf("nothing is to be changed: want one of --executors-may-submit, --weight, --max-running, --max-running-type, " +
-					"--isolation and --archives")
+					"--isolation, --archives and --on")
+			}
+			if given("on") {
+				hooks, err := a.hooksFile(on)
+				if err != nil {
+					return err
+				}
+				change.On = hooks
 			}
 			return a.onContext(c.Context(), args[0], func(n *client.Client, id domain.TenantID) error {
 				t, err := n.UpdateContext(c.Context(), id, change)
@@ -108,9 +119,10 @@ func (a *app) contextUpdate() *cobra.Command {
 	f.BoolVar(&submit, "executors-may-submit", false, "executors may submit and cancel jobs as well; =false takes that away")
 	f.IntVar(&weight, "weight", 0, "its share of turns relative to other contexts, 1 to 1000; 0 is the default")
 	f.IntVar(&most, "max-running", 0, "how many of its jobs run at once; 0 is no bound")
-	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, for example `v=2`; 0 takes a bound away; may be repeated")
+	f.StringToIntVar(&byType, "max-running-type", nil, "the same by script type, as `TYPE=N`: v=2; 0 takes a bound away; may be repeated")
 	f.StringVar(&isolation, "isolation", "", "how far its scripts are held in at the least: walled or sealed; =\"\" is as the nodes do")
 	f.StringVar(&archives, "archives", "", "what of its ended work is archived from now on: all, errors or none")
+	f.StringVar(&on, "on", "", "a `file` with the hooks of its flows that have none of their own, as under on: of a blueprint; =\"\" takes them away")
 	return c
 }
 
@@ -187,6 +199,12 @@ func (a *app) onContext(ctx context.Context, name string, do func(n *client.Clie
 	})
 }
 
+// numbersVar is a flag of numbers, of which there are none by default: help would show "[]".
+func numbersVar(f *pflag.FlagSet, to *[]uint, name, usage string) {
+	f.UintSliceVar(to, name, nil, usage)
+	f.Lookup(name).DefValue = ""
+}
+
 func actorIDs(given []uint) ([]domain.ActorID, error) {
 	ids := make([]domain.ActorID, 0, len(given))
 	for _, n := range given {
@@ -210,6 +228,26 @@ func (a *app) contextShow() *cobra.Command {
 				return a.print(t, func(out *table) {
 					contextTable(out, t.Tenant)
 					encryptionTable(out, t.Encryption)
+				})
+			})
+		},
+	}
+}
+
+func (a *app) contextArtifacts() *cobra.Command {
+	return &cobra.Command{
+		Use: "artifacts CONTEXT", Short: "Show how much the files take that its jobs have left, and how much they may", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.onContext(c.Context(), args[0], func(n *client.Client, id domain.TenantID) error {
+				room, err := client.Call(c.Context(), n, api.ContextArtifacts, api.ContextParams{Context: id})
+				if err != nil {
+					return err
+				}
+				return a.print(room, func(out *table) {
+					out.row("left", size(uint64(room.Bytes)))
+					if room.Limit > 0 {
+						out.row("at most", size(uint64(room.Limit)))
+					}
 				})
 			})
 		},
@@ -250,10 +288,21 @@ func contextTable(out *table, t domain.Tenant) {
 	if t.Archives != "" {
 		out.field("archives", string(t.Archives))
 	}
+	if hooks := t.On.Names(); hooks != "" {
+		out.field("hooks", hooks)
+	}
 	if t.ExecutorsMaySubmit {
 		out.field("executors", "may submit")
 	}
 	out.field("made", clock(int64(t.CreatedAt)*1000))
+}
+
+// hooksFile reads the hooks of a context; none where no file is named.
+func (a *app) hooksFile(path string) (*domain.Hooks, error) {
+	if path == "" {
+		return &domain.Hooks{}, nil
+	}
+	return blueprint.ParseHooksFile(path)
 }
 
 func bound(n int) string {

@@ -44,9 +44,10 @@ func (a *app) deadLetterList() *cobra.Command {
 			})
 		},
 		rows: func(t *table, list []*domain.DeadLetter) {
+			t.keep = 2
 			t.row("KIND", "ID", "OF", "ATTEMPTS", "MADE", "HOLDS", "CAUSE")
 			for _, d := range list {
-				t.write(visible, []any{d.Kind, d.ID, cell(deadOf(d)), d.Attempts, clock(d.MadeMs), truth(d.Holds), cell(d.Cause)}) // ids are typed again
+				t.write(visible, false, []any{d.Kind, d.ID, cell(deadOf(d)), d.Attempts, clock(d.MadeMs), truth(d.Holds), cell(d.Cause)}) // ids are typed again
 			}
 		},
 	}.into(a, c)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Look whether all is well: node, board, runners, jobs", Args: cobra.NoArgs,
+		Example: "  ramet doctor",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
 				found, hindrance := a.checkUp(c.Context(), n)
@@ -28,7 +30,8 @@ func (a *app) doctorCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Long = c.Short + `. Jobs of the context are audited, as ` + "`ramet audit`" + ` does, and repaired where there is a rule for it.
+	c.Long = c.Short + `. Jobs of the context are audited, as ` + "`ramet audit`" +
+		` does, and repaired where there is a rule for it, or only looked at for who may not.
 Exit code: 0 nothing is bad (there may be warnings), 1 something is.`
 	return c
 }
@@ -50,36 +53,57 @@ func (a *app) tell(found doctor.Report) error {
 	return err
 }
 
+// checkUp asks what there is to be known. What keeps it from asking further is returned
+// beside what was found until then.
 func (a *app) checkUp(ctx context.Context, n *client.Client) (doctor.Report, error) {
-	var found doctor.Report
-	info, err := n.Info(ctx)
-	if err != nil {
-		return found, err
+	var told doctor.Answers
+	var err error
+	if told.Info, err = n.Info(ctx); err != nil {
+		return doctor.Report{}, err
 	}
-	found.Node(info, a.hooks.Version, time.Now())
+	err = a.askMore(ctx, n, &told)
+	return doctor.Of(told, a.hooks.Version, time.Now()), err
+}
+
+func (a *app) askMore(ctx context.Context, n *client.Client, told *doctor.Answers) error {
 	runners, err := n.Runners(ctx, a.tenant())
 	if err != nil {
-		return found, err
+		return err
 	}
-	found.Runners(runners.Runners, time.Now())
+	told.Runners = &runners
 	contexts, err := n.Contexts(ctx)
 	if err != nil {
-		return found, err
+		return err
 	}
-	found.Isolation(contexts.Contexts, runners.Runners, time.Now())
+	told.Contexts = contexts.Contexts
 	audit, err := n.Audit(ctx, a.tenant())
-	if err != nil {
-		return found, err
+	if errors.Is(err, domain.ErrForbidden) { // who may not repair may look
+		audit, err = client.Call(ctx, n, api.AuditLook, api.LookParams{Context: a.tenant()})
 	}
-	found.Jobs(audit)
+	if err != nil {
+		return err
+	}
+	told.Audit = &audit
 	if circles, err := n.Circles(ctx, a.tenant()); err == nil { // a token may be narrowed to other nouns
-		found.Circles(circles.Circles, audit.Stuck)
+		told.Circles = circles.Circles
+	}
+	if bans, err := n.Bans(ctx, a.tenant()); err == nil {
+		told.Bans = bans.Bans
 	}
 	if dead, err := n.DeadLetters(ctx, a.tenant(), api.DeadLetterChoice{Kind: domain.DeadSaga}, ""); err == nil {
-		found.Held(dead)
+		told.Dead = &dead
+	}
+	if list, err := n.Listeners(ctx, a.tenant()); err == nil { // not on a node without streams
+		told.Listeners = list
+	}
+	if list, err := n.Webhooks(ctx, a.tenant()); err == nil {
+		told.Webhooks = list
 	}
 	if peers, err := n.Peers(ctx, a.tenant()); err == nil { // not for everybody to see
-		found.Peers(peers)
+		told.Peers = peers
 	}
-	return found, nil
+	if nodes, err := n.Nodes(ctx); err == nil { // the same
+		told.Nodes = nodes.Nodes
+	}
+	return nil
 }

@@ -117,7 +117,8 @@ func TestWhatMayBeStoredIsSaid(t *testing.T) {
 		args              []string
 		refuse            func([]api.EventInput, int) *api.Problem
 	}{
-		{"some lines are stored, some may be", eventLines(1200), "-, lines 1001 to 1200: events cannot be written; of lines 1001 to 1200 any may be stored already, or none; " +
+		{"some lines are stored, some may be", eventLines(1200), "-, lines 1001 to 1200: events cannot be written; of lines 1001 to 1200 any " +
+			"may be stored already, or none; " +
 			"200 of them have no event_id: published again, such a line may be stored twice, one with an event_id is not; " +
 			"the events of the first 1000 lines are published: go on with --skip 1000", nil,
 			func(b []api.EventInput, _ int) *api.Problem {

@@ -29,7 +29,7 @@ func (a *app) printFields(v any) error {
 	case outYAML:
 		return writeYAML(bare(a.std.Out), selected)
 	}
-	t := newTable(a.std.Out)
+	t := a.newTable()
 	if selectable.List == "" {
 		fieldsOf(selected, names, func(i int, text string) { t.field(names[i], text) })
 		return t.flush()

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -47,6 +48,7 @@ type asking struct {
 var askings = map[string]asking{
 	"status":    {help: "only %[1]s of that `status`"},
 	"reason":    {help: "only %[1]s that ended so, by their `reason`"},
+	"awaits":    {help: "only %[1]s that have not ended and wait for that: `what`"},
 	"type":      {help: "only %[1]s of that `type`"},
 	"kind":      {help: "only %[1]s of that `kind`"},
 	"caller":    {help: "only %[1]s of that `actor`"},
@@ -74,6 +76,7 @@ var wordsByType = map[reflect.Type][]string{
 	reflect.TypeFor[domain.JobStatus]():     {"dispatched", "waiting_for_prerequisites", "started", "error", "finished"},
 	reflect.TypeFor[domain.FlowStatus]():    {"dispatched", "started", "error", "finished"},
 	reflect.TypeFor[domain.FlowReason]():    {"succeeded", "failed", "errored", "cancelled", "stuck"},
+	reflect.TypeFor[domain.FlowAwaits]():    {"jobs", "decision", "others"},
 	reflect.TypeFor[domain.MessageStatus](): {"dispatched", "acknowledged", "processed", "error"},
 	reflect.TypeFor[domain.MessageType]():   {"job", "chat", "mail", "result"},
 	reflect.TypeFor[domain.ArchiveKind]():   {"job", "flow", "message"},
@@ -155,6 +158,29 @@ func (fs *flags) given() bool {
 	return slices.ContainsFunc(fs.list, func(f *flag) bool { return f.text != "" })
 }
 
+// named lets --flow name a flow by its blueprint and trigger, too, as verbs about one flow do.
+func (fs *flags) named(a *app, c *cobra.Command) {
+	at := slices.IndexFunc(fs.list, func(f *flag) bool { return f.param == "flow" })
+	if at < 0 {
+		return
+	}
+	f, run := fs.list[at], c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		blueprint, trigger, named := strings.Cut(f.text, "/")
+		if named {
+			err := a.with(c.Context(), func(n *client.Client) error {
+				id, err := n.FlowNamed(c.Context(), a.tenant(), blueprint, trigger)
+				f.text = domain.FlowKey(id)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return run(c, args)
+	}
+}
+
 // read sets what was given in params, a pointer to parameters of the operation.
 //
 // Errors: [domain.ErrInvalid].
@@ -193,9 +219,12 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-func flowNumber(_, text string) (string, error) {
+func flowNumber(flag, text string) (string, error) {
 	id, err := domain.ParseFlowKey(text)
-	return fmt.Sprint(uint32(id)), err
+	if err != nil {
+		return "", domain.Invalidf("%s %q: want its number, flow:<number>, or <blueprint>/<trigger>", flag, text)
+	}
+	return fmt.Sprint(uint32(id)), nil
 }
 
 func milliseconds(flag, text string) (string, error) {

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,16 +16,18 @@ import (
 )
 
 func (a *app) flowCommand() *cobra.Command {
-	c := noun("flow", "Submit, watch and steer flows", a.flowSubmit(), a.flowShow(), a.flowList(), a.flowWatch(), a.flowWait(), a.flowGraph(), a.flowExplain(),
-		a.flowCancel(), a.flowRetry(), a.flowSkip(), a.flowDecide("approve", true), a.flowDecide("reject", false), a.flowPause(), a.flowResume(),
-		a.flowUpdate(), a.flowDelete())
-	c.Long = "Submit, watch and steer flows. A FLOW is its number, or flow:<number>."
+	c := noun("flow", "Submit, watch and steer flows", a.flowSubmit(), a.flowShow(), a.flowList(), a.flowWatch(), a.flowWait(), a.flowLogs(),
+		a.flowGraph(), a.flowExplain(),
+		a.flowCancel(), a.flowRetry(), a.flowSkip(), a.flowMarkDone(), a.flowRerun(), a.flowDecide("approve", true), a.flowDecide("reject", false), a.flowPause(),
+		a.flowResume(),
+		a.flowUpdate(), a.flowDelete(), a.flowArtifacts())
+	c.Long = "Submit, watch and steer flows. A FLOW is its number, flow:<number>, or <blueprint>/<trigger>."
 	return c
 }
 
 func (a *app) flowSubmit() *cobra.Command {
 	var f flowFlags
-	follow := false
+	follow, register := false, false
 	c := &cobra.Command{
 		Use: "submit FILE|NAME", Short: "Make a flow: of a blueprint's or a jobs file, or of a stored blueprint", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -32,6 +36,15 @@ func (a *app) flowSubmit() *cobra.Command {
 				return a.faults(err)
 			}
 			return a.with(c.Context(), func(n *client.Client) error {
+				if register {
+					types, err := a.typesOfFlow(c.Context(), n, &in)
+					if err == nil {
+						err = n.RegisterWork(c.Context(), a.tenant(), types...)
+					}
+					if err != nil {
+						return err
+					}
+				}
 				out, err := n.SubmitFlow(c.Context(), a.tenant(), in)
 				if err != nil {
 					return a.faults(err)
@@ -53,7 +66,29 @@ func (a *app) flowSubmit() *cobra.Command {
 	c.Example = "  ramet flow submit nightly --trigger 2026-11-21 --param day=2026-11-21\n  ramet flow submit load.yaml --step load.end=5000 --watch"
 	f.add(c)
 	c.Flags().BoolVarP(&follow, "watch", "w", false, "show how it goes until it has ended")
+	c.Flags().BoolVar(&register, "register", false, "make the types of its steps known first, as workers do: they wait for those that serve them")
 	return c
+}
+
+// typesOfFlow are the script types that the jobs of a flow have.
+func (a *app) typesOfFlow(ctx context.Context, n *client.Client, in *api.FlowInput) ([]domain.ScriptType, error) {
+	plan := in.Plan
+	if in.Blueprint != "" {
+		stored, err := n.Blueprint(ctx, a.tenant(), in.Blueprint, in.Version)
+		if err != nil {
+			return nil, err
+		}
+		plan = &stored.Blueprint
+	}
+	types := typesOf(in.Jobs)
+	if plan != nil {
+		for i := range plan.Steps {
+			if t := plan.Steps[i].ScriptType; t != "" && !slices.Contains(types, t) { // approvals have none
+				types = append(types, t)
+			}
+		}
+	}
+	return types, nil
 }
 
 // onFlow is a verb about a flow.
@@ -62,11 +97,19 @@ func (a *app) onFlow(use, short string, do func(ctx context.Context, n *client.C
 	c := &cobra.Command{
 		Use: words[0] + " FLOW" + strings.TrimPrefix(use, words[0]), Short: short, Args: cobra.ExactArgs(len(words)), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
+			blueprint, trigger, named := strings.Cut(args[0], "/")
 			id, err := domain.ParseFlowKey(args[0])
-			if err != nil {
-				return err
+			if err != nil && !named {
+				return domain.Invalidf("flow %q: want its number, flow:<number>, or <blueprint>/<trigger>", args[0])
 			}
-			return a.with(c.Context(), func(n *client.Client) error { return do(c.Context(), n, id, args[1:]) })
+			return a.with(c.Context(), func(n *client.Client) error {
+				if named {
+					if id, err = n.FlowNamed(c.Context(), a.tenant(), blueprint, trigger); err != nil {
+						return err
+					}
+				}
+				return do(c.Context(), n, id, args[1:])
+			})
 		},
 	}
 	return c
@@ -113,13 +156,17 @@ func flowTable(t *table, v *domain.FlowView) {
 	t.field("version", v.Version)
 	t.field("trigger", v.Trigger)
 	t.field("schedule", v.Schedule)
+	if p := v.Parent; p != nil {
+		t.field("made by", fmt.Sprintf("step %s of %s", p.Step, domain.FlowKey(p.Flow)))
+	}
+	t.field("called by", calledText(v.CalledBy))
 	t.field("status", v.Status)
 	t.field("reason", v.Reason)
 	t.field("error", v.Error)
 	if v.Paused && !v.Final() {
 		t.field("paused", "yes")
 	}
-	if v.Cancel != "" {
+	if v.Cancel != "" && v.Cancel != domain.CancelledFull {
 		t.field("cancelled by", "actor "+v.Cancel)
 	}
 	if v.Progress != "" {
@@ -131,18 +178,36 @@ func flowTable(t *table, v *domain.FlowView) {
 		t.field("slow", fmt.Sprintf("expected were %s", domain.Span(v.Duration).Time()))
 	}
 	t.field("retried", v.Retried)
+	if v.RerunOf != 0 {
+		t.field("rerun of", domain.FlowKey(v.RerunOf))
+	}
+	if v.RerunBy != 0 {
+		t.field("rerun by", domain.FlowKey(v.RerunBy))
+	}
+	for _, h := range v.Hooks {
+		t.field("hook "+string(h.On), hookViewText(h))
+	}
 	resultFields(t, v.Result)
 	if len(v.Steps) == 0 {
 		return
 	}
 	_ = t.flush()
-	fmt.Fprintln(t.w)
+	fmt.Fprintln(t.to)
 	t.row("STEP", "KIND", "STATUS", "DONE", "OPEN", "BAD", "JOB", "NEEDS", "WHY")
 	for i := range v.Steps {
 		s := &v.Steps[i]
-		t.row(s.Name, s.Kind, s.Status, doneText(s), s.Open, s.Bad, s.Job, strings.Join(s.Needs, ", "), s.Text)
+		t.row(s.Name, s.Kind, s.Status, doneText(s), s.Open, s.Bad, cmp.Or(s.Job, s.Flow), strings.Join(s.Needs, ", "), s.Text)
 	}
 	badTable(t, v)
+}
+
+// hookViewText says which job a hook is, and what came of it.
+func hookViewText(h domain.HookView) string {
+	text := h.Job + " " + cmp.Or(string(h.Status), "is not on the board any more")
+	if h.Error != "" {
+		text += ": " + h.Error
+	}
+	return text
 }
 
 // maxBadShown bounds the parts of steps that are listed because they ended
@@ -160,12 +225,12 @@ func badTable(t *table, v *domain.FlowView) {
 			}
 			if n++; n == 1 {
 				_ = t.flush()
-				fmt.Fprintln(t.w)
+				fmt.Fprintln(t.to)
 				t.row("PART", "FROM", "TO", "ENDED", "JOB", "WHY")
 			} else if n > maxBadShown {
 				return
 			}
-			t.row(fmt.Sprintf("%s %d", s.Name, u.ID), u.Start, u.End, u.Outcome, u.Job, u.Text)
+			t.row(s.Name+" "+cmp.Or(u.Key, strconv.FormatInt(u.ID, 10)), u.Start, u.End, u.Outcome, cmp.Or(u.Job, u.Flow), u.Text)
 		}
 	}
 }
@@ -207,6 +272,7 @@ func (a *app) flowWatch() *cobra.Command {
 	c := a.onFlow("watch", "Show how a flow goes until it has ended", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
 		return a.watchFlow(ctx, n, id, false)
 	})
+	c.Example = "  ramet flow watch 31"
 	c.Long = c.Short + ": a bar for each step on a terminal, a line for each change elsewhere. Exit code: 0 it succeeded, 1 it did not."
 	return c
 }
@@ -221,6 +287,7 @@ func (a *app) flowGraph() *cobra.Command {
 		return a.draw(domain.FlowGraph(&v), format)
 	})
 	c.Flags().StringVar(&format, "format", "mermaid", "mermaid, dot or svg")
+	c.Example = "  ramet flow graph 31 --format svg >flow.svg"
 	return c
 }
 
@@ -253,12 +320,16 @@ func (a *app) flowCancel() *cobra.Command {
 }
 
 func (a *app) flowRetry() *cobra.Command {
-	failed := false
+	var what api.RetryFlowParams
 	c := a.ordering("retry", "Start again what ended in error, keeping checkpoints", "goes on",
 		func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) (api.FlowDone, error) {
-			return n.RetryFlow(ctx, a.tenant(), id, failed)
+			what.FlowParams = api.FlowParams{Context: a.tenant(), Flow: id}
+			return client.Call(ctx, n, api.FlowRetry, what)
 		})
-	c.Flags().BoolVar(&failed, "failed", false, "also what failed because its script said so")
+	c.Flags().BoolVar(&what.Failed, "failed", false, "also what failed because its script said so")
+	c.Flags().BoolVar(&what.NoCache, "no-cache", false, "from now on run every step, also one whose result is kept from an earlier flow")
+	c.Flags().StringVar(&what.Step, "step", "", "this `step` alone, whether it failed or ended in error")
+	c.Flags().StringVar(&what.Key, "element", "", "of that step, this element alone, by the `name` that it has in flow show, or its place in the list")
 	return alsoAll(a, c, flows, api.FlowRetryAll)
 }
 
@@ -270,16 +341,52 @@ func (a *app) flowSkip() *cobra.Command {
 }
 
 func (a *app) flowDecide(verb string, approve bool) *cobra.Command {
-	comment := ""
+	comment, given := "", []string(nil)
 	short, did := "Let a step fail that waits for a decision", "rejected"
 	if approve {
 		short, did = "Let a step succeed that waits for a decision", "approved"
 	}
 	c := a.ordering(verb+" STEP", short, did,
 		func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) (api.FlowDone, error) {
-			return n.DecideStep(ctx, a.tenant(), id, rest[0], comment, approve)
+			answers, err := pairs("answer", given)
+			if err != nil {
+				return api.FlowDone{}, err
+			}
+			return n.DecideStep(ctx, a.tenant(), id, rest[0], comment, answers, approve)
 		})
 	c.Flags().StringVarP(&comment, "comment", "m", "", "why; scripts after the step find it")
+	c.Flags().StringArrayVar(&given, "answer", nil, "what the step asks for, `NAME=VALUE`; may be repeated")
+	return c
+}
+
+func (a *app) flowMarkDone() *cobra.Command {
+	comment, given := "", []string(nil)
+	c := a.ordering("done STEP", "Mark a step as done that has not begun, or ended badly", "counts as done",
+		func(ctx context.Context, n *client.Client, id domain.FlowID, rest []string) (api.FlowDone, error) {
+			result, err := pairs("result", given)
+			if err != nil {
+				return api.FlowDone{}, err
+			}
+			return n.MarkStepDone(ctx, a.tenant(), id, rest[0], comment, result)
+		})
+	c.Flags().StringArrayVar(&given, "result", nil, "what the step should have left, `NAME=VALUE`; may be repeated")
+	c.Flags().StringVarP(&comment, "comment", "m", "", "why")
+	return c
+}
+
+func (a *app) flowRerun() *cobra.Command {
+	p := api.RerunFlowParams{}
+	c := a.onFlow("rerun", "Make a new flow of one that has ended", func(ctx context.Context, n *client.Client, id domain.FlowID, _ []string) error {
+		p.FlowParams = api.FlowParams{Context: a.tenant(), Flow: id}
+		out, err := client.Call(ctx, n, api.FlowRerun, p)
+		if err != nil {
+			return err
+		}
+		return a.print(out, func(t *table) { t.row(out.Key) })
+	})
+	c.Flags().BoolVar(&p.NoCache, "no-cache", false, "run every step, also one whose result is kept from an earlier flow")
+	c.Flags().StringVar(&p.From, "from", "", "the first `step` to run anew; what ended well before it is taken over")
+	c.Flags().StringVar(&p.Trigger, "trigger", "", "the new flow's `trigger`; left out, the old one's with the time")
 	return c
 }
 

@@ -26,6 +26,7 @@ type flowFlags struct {
 	after    string
 	onError  string
 	skip     []string
+	noCache  bool
 	steps    []string
 }
 
@@ -43,21 +44,24 @@ func (f *flowFlags) addShared(c *cobra.Command) {
 	c.Flags().StringVar(&f.after, "after", "", "`when` it may begin: 2026-12-24T18:00:00Z, or 90s from now")
 	c.Flags().StringVar(&f.onError, "on-error", "", "abort or continue; goes over the blueprint's")
 	c.Flags().StringArrayVar(&f.skip, "skip", nil, "a `step` to skip, which must allow it; may be repeated")
+	c.Flags().BoolVar(&f.noCache, "no-cache", false, "run every step, also one whose result is kept from an earlier flow")
 	c.Flags().StringArrayVar(&f.steps, "step", nil,
 		"a change of a step, `NAME.FIELD=VALUE`: size, window, start, end, count, endless, retries, timeout, may_fail, after, params.<name>; may be repeated")
 }
 
 // Flags of `ramet run` that only make sense for a flow, and for a script.
 var (
-	flowOnly = []string{"trigger", "param", "after", "on-error", "skip", "step"}
-	jobOnly  = []string{"affinity", "depends", "for-runner", "id", "not-before", "final-exit-code", "prerequisite", "retries", "retry-on", "timeout", "type"}
+	flowOnly = []string{"trigger", "param", "after", "on-error", "skip", "no-cache", "step"}
+	jobOnly  = []string{"affinity", "at", "depends", "for-runner", "id", "not-before", "final-exit-code", "prerequisite", "retries", "retry-on", "secret",
+		"timeout", "type"}
 )
 
 // input is what the flags ask for.
 //
 // Errors: [domain.ErrInvalid].
 func (f *flowFlags) input() (in api.FlowInput, err error) {
-	in = api.FlowInput{Trigger: f.trigger, Version: f.version, Priority: f.priority, OnError: domain.OnError(f.onError), Skip: f.skip}
+	in = api.FlowInput{Trigger: f.trigger, Version: f.version, Priority: f.priority, OnError: domain.OnError(f.onError), Skip: f.skip,
+		NoCache: f.noCache}
 	if in.Params, err = pairs("param", f.params); err != nil {
 		return in, err
 	}

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +51,7 @@ func (a *app) flowWait() *cobra.Command {
 		}
 		return flowFailure(&v)
 	})
+	c.Example = "  ramet flow wait 31 --timeout 1h"
 	return p.endedInTime(c, "0 it succeeded, 1 it did not", "the flow")
 }
 
@@ -136,8 +139,8 @@ func brokenJobs(v *domain.FlowView) (list []broken) {
 		if !s.Kind.One() {
 			found = nil
 			for _, u := range s.Units {
-				if u.Outcome == "failed" || u.Outcome == "errored" {
-					found = append(found, broken{fmt.Sprintf("%s %d", s.Name, u.ID), u.Job})
+				if u.Job != "" && (u.Outcome == "failed" || u.Outcome == "errored") {
+					found = append(found, broken{s.Name + " " + cmp.Or(u.Key, strconv.FormatInt(u.ID, 10)), u.Job})
 				}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -85,11 +86,12 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, 200, a)
 	})
 	mux.HandleFunc("GET /v1/runners", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.RunnerPage{Runners: []domain.Runner{{ID: 3, Node: "fake", SeenMs: time.Date(2001, 2, 3, 12, 0, 0, 0, time.UTC).UnixMilli(), Serves: []domain.Service{
-			{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Isolation: []string{"own process group"},
-				NotInForce: []string{"cgroup: not delegated"}},
-			{ScriptType: "v", Why: "v is not installed"},
-		}}}})
+		answer(w, 200, api.RunnerPage{Runners: []domain.Runner{{ID: 3, Node: "fake", SeenMs: time.Date(2001, 2, 3, 12, 0, 0, 0, time.UTC).UnixMilli(),
+			Serves: []domain.Service{
+				{ScriptType: "shell", Served: true, SlotUse: domain.SlotUse{Slots: 4}, Isolation: []string{"own process group"},
+					NotInForce: []string{"cgroup: not delegated"}},
+				{ScriptType: "v", Why: "v is not installed"},
+			}}}})
 	})
 	mux.ServeHTTP(w, r)
 }
@@ -242,10 +244,16 @@ func (f *fakeNode) logs(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "event: end\ndata: %s\n\n", text)
 }
 
+// tempFolder is the folder of a node that lives for one command.
+func tempFolder() (path string, remove func() error, err error) {
+	path, err = os.MkdirTemp("", "ramet-run-")
+	return path, func() error { return os.RemoveAll(path) }, err
+}
+
 // hooks make commands reach f as an embedded node.
 func (f *fakeNode) hooks() cli.Hooks {
 	return cli.Hooks{
-		Version: "v1.2.3",
+		Version: "v1.2.3", TempFolder: tempFolder,
 		Embedded: func(_ context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()

@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
 
 func (a *app) jobCommand() *cobra.Command {
 	c := noun("job", "Submit, show, follow and end jobs", a.jobSubmit(), a.jobShow(), a.jobList(), a.jobLogs(), a.jobWait(),
-		a.jobCancel(), a.jobRetry(), a.jobExplain())
+		a.jobCancel(), a.jobRetry(), a.jobExplain(), a.jobSignal(), a.jobHistory(), a.jobFork(), a.jobArtifacts())
 	c.Long = "Submit, show, follow and end jobs. A job's KEY is job:<caller>:<id>, <caller>:<id>, or <id> for a job of the actor\nof --key, where there is " +
 		"such, else of the operator (actor 1)."
 	return c
@@ -28,9 +30,10 @@ func (a *app) jobSubmit() *cobra.Command {
 	var flags jobFlags
 	var register bool
 	c := &cobra.Command{
-		Use:   "submit FILE|-",
-		Short: "Hand in a script, or the jobs of a file, and return once they are safe",
-		Args:  cobra.ExactArgs(1),
+		Use:     "submit FILE|-",
+		Example: "  ramet job submit backup.sh --env TARGET=/mnt --timeout 10m\n  echo 'date' | ramet job submit - --type shell",
+		Short:   "Hand in a script, or the jobs of a file, and return once they are safe",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			jobs, err := a.jobs(c, args[0], &flags)
 			if err != nil {
@@ -38,7 +41,7 @@ func (a *app) jobSubmit() *cobra.Command {
 			}
 			return a.with(c.Context(), func(n *client.Client) error {
 				if register {
-					if err := a.register(c.Context(), n, jobs); err != nil {
+					if err := n.RegisterWork(c.Context(), a.tenant(), typesOf(jobs)...); err != nil {
 						return err
 					}
 				}
@@ -51,15 +54,14 @@ func (a *app) jobSubmit() *cobra.Command {
 	return c
 }
 
-// register makes the types of jobs known, for workers that are still to come.
-func (a *app) register(ctx context.Context, c *client.Client, jobs []api.JobInput) error {
-	var types []domain.ScriptType
-	for _, j := range jobs {
-		if !slices.Contains(types, j.ScriptType) {
-			types = append(types, j.ScriptType)
+// typesOf are the script types that jobs have.
+func typesOf(jobs []api.JobInput) (types []domain.ScriptType) {
+	for i := range jobs {
+		if t := jobs[i].ScriptType; !slices.Contains(types, t) {
+			types = append(types, t)
 		}
 	}
-	return c.RegisterWork(ctx, a.tenant(), types...)
+	return types
 }
 
 func (a *app) submit(ctx context.Context, c *client.Client, jobs []api.JobInput) error {
@@ -83,8 +85,16 @@ func (a *app) submit(ctx context.Context, c *client.Client, jobs []api.JobInput)
 
 // onJob is a verb about one job.
 func (a *app) onJob(use, short string, do func(ctx context.Context, c *client.Client, key domain.JobKey) error) *cobra.Command {
+	return a.onJobAnd(use+" KEY", short, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, key domain.JobKey, _ []string) error {
+		return do(ctx, c, key)
+	})
+}
+
+// onJobAnd is onJob with more arguments behind the key.
+func (a *app) onJobAnd(use, short string, most cobra.PositionalArgs,
+	do func(ctx context.Context, c *client.Client, key domain.JobKey, rest []string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " KEY", Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: use, Short: short, Args: most, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := parseKey(args[0])
 			if err != nil {
@@ -95,7 +105,7 @@ func (a *app) onJob(use, short string, do func(ctx context.Context, c *client.Cl
 				if unsure {
 					key = a.ownJob(c.Context(), n, key)
 				}
-				err := do(c.Context(), n, key)
+				err := do(c.Context(), n, key, args[1:])
 				if unsure && errors.Is(err, domain.ErrNotFound) {
 					err = fmt.Errorf("%w; a number alone is a job of yours, or of the operator: write <caller>:<id> for another's", err)
 				}
@@ -182,11 +192,26 @@ func jobTable(t *table, j *domain.Job) {
 	t.field("context", j.ContextID)
 	t.field("status", j.Status)
 	t.field("reason", j.Reason)
+	if j.Hook != nil {
+		t.field("hook", fmt.Sprintf("%s of %s", j.Hook.On, domain.FlowKey(j.Hook.Flow)))
+	}
 	t.field("error", j.Error)
 	if j.Cancel != "" && !j.Final() {
 		t.field("to be cancelled", "asked for by "+j.Cancel+": its script is told to stop")
 	} else {
 		t.field("cancelled by", j.Cancel)
+	}
+	if j.FlowID != 0 {
+		t.field("flow", domain.FlowKey(j.FlowID))
+	}
+	t.field("step", j.Step)
+	switch first, span, _ := strings.Cut(j.Pack, ":"); {
+	case j.Pack != "":
+		t.field("range", fmt.Sprintf("%s, number %s", span, first))
+	case j.Item != "":
+		t.field("element", fmt.Sprintf("%s, number %s", j.Item, j.Shard))
+	default:
+		t.field("shard", j.Shard)
 	}
 	t.field("script type", j.ScriptType)
 	t.field("attempts", j.Attempt)
@@ -217,7 +242,15 @@ func jobTable(t *table, j *domain.Job) {
 	t.field("started", clock(j.StartedMs))
 	t.field("finished", clock(j.FinishedMs))
 	t.field("took", took(j))
-	t.field("next try", clock(j.NextRetryMs))
+	if j.Suspended == nil {
+		t.field("next try", clock(j.NextRetryMs))
+	}
+	t.field("called by", calledText(j.CalledBy))
+	t.field("suspended", suspendedText(j.Suspended))
+	t.field("remembers", rememberedText(j))
+	if j.Signals > 0 {
+		t.field("signals", fmt.Sprintf("%d sent that its script has not waited for", j.Signals))
+	}
 	resultFields(t, j.Result)
 }
 
@@ -241,82 +274,34 @@ func (a *app) jobList() *cobra.Command {
 		},
 		key: func(j *domain.Job) string { return j.Key().String() },
 		rows: func(t *table, list []*domain.Job) {
-			t.row("JOB", "TYPE", "STATUS", "REASON", "ATTEMPT", "QUEUED", "TOOK")
+			if !c.Flags().Changed("flow") {
+				t.row("JOB", "TYPE", "STATUS", "REASON", "ATTEMPT", "QUEUED", "TOOK")
+				for _, j := range list {
+					t.row(j.Key(), j.ScriptType, j.Status, j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
+				}
+				return
+			}
+			t.row("JOB", "STEP", "PART", "STATUS", "REASON", "ATTEMPT", "QUEUED", "TOOK")
 			for _, j := range list {
-				t.row(j.Key(), j.ScriptType, j.Status, j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
+				t.row(j.Key(), j.Step, partText(j), j.Status, j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
 			}
 		},
 	}.into(a, c)
 }
 
-func (a *app) jobLogs() *cobra.Command {
-	var follow bool
-	c := a.onJob("logs", "Show what a job said", func(ctx context.Context, c *client.Client, key domain.JobKey) error {
-		if follow {
-			return a.followLogs(ctx, c, key)
-		}
-		return a.logs(ctx, c, key)
-	})
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job has ended")
-	return c
-}
+// maxPartText bounds what a list says of an element; `job show` has all of it.
+const maxPartText = 40
 
-// logs shows a log as far as it goes.
-func (a *app) logs(ctx context.Context, c *client.Client, key domain.JobKey) error {
-	all := api.LogPage{Logs: []domain.Log{}}
-	for next := 0; ; {
-		part, err := c.Logs(ctx, a.tenant(), key, next, 0)
-		if err != nil {
-			return err
-		}
-		if len(part.Logs) == 0 {
-			break
-		}
-		next = max(part.From, next) + len(part.Logs)
-		if a.output == outTable {
-			for _, l := range part.Logs {
-				a.logLine(l)
-			}
-			continue
-		}
-		all.Logs = append(all.Logs, part.Logs...)
+// partText is which part of its step a job is; "" of one that is all of it.
+func partText(j *domain.Job) string {
+	_, span, _ := strings.Cut(j.Pack, ":")
+	switch {
+	case j.Pack != "":
+		return span
+	case j.Item != "":
+		return j.Shard + " " + document.Clip(j.Item, maxPartText)
 	}
-	if a.output == outTable {
-		return nil
-	}
-	return a.print(all, nil)
-}
-
-// followLogs shows a log until the job has ended; as JSON or YAML, a document
-// for each line.
-func (a *app) followLogs(ctx context.Context, c *client.Client, key domain.JobKey) error {
-	a.noteIdle()
-	j, err := c.FollowLogs(ctx, a.tenant(), key, 0, func(l domain.Log) error {
-		if a.output == outTable {
-			a.logLine(l)
-			return nil
-		}
-		if a.output == outYAML {
-			fmt.Fprintln(a.std.Out, "---")
-		}
-		return a.print(l, nil)
-	})
-	if err != nil {
-		return err
-	}
-	return failure(j)
-}
-
-// logLine writes a line where the script wrote it.
-func (a *app) logLine(l domain.Log) {
-	switch l.Stream {
-	case "stdout":
-		fmt.Fprintln(a.std.Out, oneLine(l.Line))
-	case "ramet":
-		fmt.Fprintln(a.std.Err, "ramet: "+oneLine(l.Line))
-	default:
-		fmt.Fprintln(a.std.Err, oneLine(l.Line))
-	}
+	return j.Shard
 }
 
 func (a *app) jobExplain() *cobra.Command {
@@ -345,7 +330,7 @@ func (a *app) jobExplain() *cobra.Command {
 	})
 }
 
-// retryText says which ends of a job are tried again.
+// retryText says which ends of a job are tried again, and when.
 func retryText(r *domain.Retry) string {
 	var parts []string
 	for _, on := range r.On {
@@ -355,8 +340,29 @@ func retryText(r *domain.Retry) string {
 	if len(parts) > 0 {
 		text = "only where it " + strings.Join(parts, " or ")
 	}
+	switch {
+	case len(r.ExitCodes) > 0 && len(parts) > 0:
+		text += fmt.Sprintf(", or ends with exit code %s", codesText(r.ExitCodes))
+	case len(r.ExitCodes) > 0:
+		text = "only after exit code " + codesText(r.ExitCodes)
+	}
 	if len(r.FinalExitCodes) > 0 {
-		text += fmt.Sprintf(", never after exit codes %v", r.FinalExitCodes)
+		text += ", never after exit code " + codesText(r.FinalExitCodes)
+	}
+	if says := r.PauseText(); says != "" {
+		text += "; " + says
 	}
 	return text
+}
+
+// codesText is "64, 65 or 66".
+func codesText(codes []int) string {
+	texts := make([]string, len(codes))
+	for i, code := range codes {
+		texts[i] = strconv.Itoa(code)
+	}
+	if last := len(texts) - 1; last > 0 {
+		return strings.Join(texts[:last], ", ") + " or " + texts[last]
+	}
+	return texts[0]
 }

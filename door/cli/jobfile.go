@@ -40,6 +40,7 @@ type fileJob struct {
 	Retries             uint8             `yaml:"retries"`
 	Retry               *fileRetry        `yaml:"retry"`
 	EnvVars             map[string]string `yaml:"env_vars"`
+	Secrets             map[string]string `yaml:"secrets"`
 	Prerequisites       []string          `yaml:"prerequisites"`
 	Dependends          []domain.JobID    `yaml:"dependends"`
 	Depends             []domain.JobID    `yaml:"depends"` // another spelling of Dependends
@@ -49,6 +50,8 @@ type fileJob struct {
 	PrerequisiteTimeout fileSpan          `yaml:"prerequisite_timeout"`
 	TraceID             string            `yaml:"trace_id"`
 	Affinity            domain.Labels     `yaml:"affinity"`
+	At                  string            `yaml:"at"`
+	Artifacts           []string          `yaml:"artifacts"`
 	// File is read into Script; its path is relative to the jobs file.
 	File string `yaml:"file"`
 }
@@ -79,22 +82,34 @@ func atLine(n *yaml.Node, err error) error {
 	return err
 }
 
-// fileRetry is which ends of a job are tried again: a [domain.Retry].
+// fileRetry is which ends of a job are tried again, and when: a [domain.Retry].
 type fileRetry struct {
 	Max            int              `yaml:"max"`
+	Delay          fileSpan         `yaml:"delay"`
+	Factor         float64          `yaml:"factor"`
+	MaxDelay       fileSpan         `yaml:"max_delay"`
+	Jitter         *float64         `yaml:"jitter"`
 	On             []domain.RetryOn `yaml:"on"`
+	ExitCodes      []int            `yaml:"exit_codes"`
 	FinalExitCodes []int            `yaml:"final_exit_codes"`
 }
 
-func (r *fileRetry) retry() *domain.Retry { return (*domain.Retry)(r) }
+func (r *fileRetry) retry() *domain.Retry {
+	if r == nil {
+		return nil
+	}
+	return &domain.Retry{Max: r.Max, Delay: domain.Span(r.Delay), Factor: r.Factor, MaxDelay: domain.Span(r.MaxDelay), Jitter: r.Jitter, On: r.On,
+		ExitCodes: r.ExitCodes, FinalExitCodes: r.FinalExitCodes}
+}
 
 // fileRetryFields are the names above.
-var fileRetryFields = []string{"max", "on", "final_exit_codes"}
+var fileRetryFields = []string{"max", "delay", "factor", "max_delay", "jitter", "on", "exit_codes", "final_exit_codes"}
 
 // fileJobFields are the names above.
 var fileJobFields = []string{
-	"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "retry", "env_vars", "prerequisites", "dependends", "depends",
-	"priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "file",
+	"id", "caller_id", "context_id", "script", "script_type", "timeout", "retries", "retry", "env_vars", "secrets", "prerequisites", "dependends", "depends",
+	"priority", "not_before", "for_runner", "prerequisite_timeout", "trace_id", "affinity", "at", "artifacts",
+	"file",
 }
 
 // rametFields are fields of a job's record that nobody hands in.
@@ -205,8 +220,10 @@ func (p *jobsParser) job(n *yaml.Node) (api.JobInput, error) {
 	}
 	j := api.JobInput{Job: domain.Job{
 		ID: f.ID, CallerID: f.CallerID, ContextID: f.ContextID, Script: f.Script, ScriptType: f.ScriptType, Timeout: uint32(f.Timeout),
-		Retries: f.Retries, Retry: f.Retry.retry(), EnvVars: f.EnvVars, Prerequisites: f.Prerequisites, Dependends: f.Dependends, Priority: f.Priority,
+		Retries: f.Retries, Retry: f.Retry.retry(), EnvVars: f.EnvVars, Secrets: f.Secrets, Prerequisites: f.Prerequisites, Dependends: f.Dependends,
+		Priority:  f.Priority,
 		NotBefore: int64(f.NotBefore), ForRunner: f.ForRunner, PrerequisiteTimeout: uint32(f.PrerequisiteTimeout), TraceID: f.TraceID, Affinity: f.Affinity,
+		At: f.At, Artifacts: f.Artifacts,
 	}}
 	// What the node would refuse is refused here, where the line is known. A
 	// job without a caller is its submitter's.

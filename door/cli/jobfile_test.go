@@ -97,14 +97,17 @@ func TestBadJobsFiles(t *testing.T) {
 		{"a field nobody knows", "jobs:\n  - zzz: 1\n", `unknown field "zzz"; known are id, caller_id`},
 		{"a field of ours", "jobs:\n  - {id: 1, status: finished}\n", `jobs.yaml:2: field "status" is set by ramet; leave it out`},
 		{"a field twice", "jobs:\n  - {id: 1, id: 2}\n", `jobs.yaml:2: "id" stands twice`},
-		{"a text for a number", "jobs:\n  - id: 1\n    script: x\n    timeout: 1.5s\n", `jobs.yaml: line 4: "1.5s" is no span of time: want whole seconds, as 90, "90s" or "1h30m"`},
-		{"a time that is none", "jobs:\n  - id: 1\n    script: x\n    not_before: tomorrow\n", `line 4: "tomorrow" is no instant: want RFC 3339, as 2026-01-31T02:00:00Z, or`},
+		{"a text for a number", "jobs:\n  - id: 1\n    script: x\n    timeout: 1.5s\n",
+			`jobs.yaml: line 4: "1.5s" is no span of time: want whole seconds, as 90, "90s", "1h30m" or "2d"`},
+		{"a time that is none", "jobs:\n  - id: 1\n    script: x\n    not_before: tomorrow\n",
+			`line 4: "tomorrow" is no instant: want RFC 3339, as 2026-01-31T02:00:00Z, or`},
 		{"a number that is too large", "jobs:\n  - retries: 300\n", "into a number from 0 to 255"},
 		{"a job that is no job", "jobs: [1]\n", "want a job with fields"},
 		{"script and file", "jobs:\n  - {script: a, file: b}\n", "jobs.yaml:2: script and file: want one of them"},
 		{"two spellings", "jobs:\n  - {depends: [1], dependends: [1], script: a, script_type: v}\n", "are the same field"},
 		{"no type", "jobs:\n  - {script: a}\n", "want script_type"},
 		{"a bad type", "jobs:\n  - {script: a, script_type: V}\n", `jobs.yaml:2: script type "V"`},
+		{"a place that is none", "jobs:\n  - {script: a, script_type: v, at: acme}\n", `jobs.yaml:2: at "acme": want a context's number, as 7`},
 		{"no script", "jobs:\n  - {script_type: v}\n", "jobs.yaml:2: script is empty"},
 		{"an id twice", "jobs:\n  - {id: 1, script: a, script_type: v}\n  - {id: 1, script: a, script_type: v}\n", "jobs.yaml:3: job 1 stands at line 2 already"},
 		{"aliases of 8 GB", "jobs:\n  - &j {script_type: v, script: " + strings.Repeat("x", 900_000) + "}\n" + strings.Repeat("  - *j\n", 9_999),
@@ -171,7 +174,7 @@ func FuzzJobsFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		// Nothing is hooked up: what is well formed ends there.
-		hooks := cli.Hooks{Embedded: func(context.Context, cli.EmbeddedOptions) (cli.Embedded, error) {
+		hooks := cli.Hooks{TempFolder: tempFolder, Embedded: func(context.Context, cli.EmbeddedOptions) (cli.Embedded, error) {
 			return cli.Embedded{}, domain.Exhaustedf("no node here")
 		}}
 		got := rametIn(t.Context(), hooks, "", "run", file)

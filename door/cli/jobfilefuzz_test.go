@@ -20,6 +20,7 @@ func FuzzParseJobs(f *testing.F) {
 		"jobs:\n- {script: ~, script_type: v}\n", "jobs:\n- {<<: {script: a}, script_type: v}\n", "jobs:\n- script_type: v\n  script: |\n    a\n\n    b\n",
 		"jobs:\n- {script: a, script_type: v, env_vars: {A: 1, B: yes, C: 1e3, D: ~}}\n",
 		"jobs:\n- {script: a, script_type: v, affinity: {zone: 1}, prerequisites: [file:/x], not_before: 1.0}\n",
+		"jobs:\n- {script: a, script_type: v, at: 7@acme}\n- {script: a, script_type: v, at: runner:20}\n- {script: a, script_type: v, at: x}\n",
 		"jobs:\n- {script: !!binary aGk=, script_type: v}\n",
 		"jobs:\n- {id: 010, script: a, script_type: v}\n- {id: 8, script: a, script_type: v}\n"} {
 		f.Add(s)

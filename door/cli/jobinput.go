@@ -19,12 +19,20 @@ import (
 type jobFlags struct {
 	scriptType string
 	env        []string
+	secrets    []string
 	timeout    time.Duration
 	retries    uint8
 	retryOn    []string
+	retryExits []int
 	finalExits []int
+	retryDelay time.Duration
+	retryMost  time.Duration
+	retryBy    float64
+	retryPart  float64
 	priority   int
 	affinity   map[string]string
+	at         string
+	artifacts  []string
 	id         uint32
 	depends    []uint
 	needs      []string
@@ -34,19 +42,30 @@ type jobFlags struct {
 
 // single are the flags that only make sense for one script: a jobs file says
 // the same for each of its jobs.
-var single = []string{"timeout", "retries", "retry-on", "final-exit-code", "priority", "id", "depends", "prerequisite", "not-before", "for-runner", "affinity"}
+var single = []string{"secret", "timeout", "retries", "retry-on", "retry-exit-code", "final-exit-code", "retry-delay", "retry-max-delay", "retry-factor",
+	"retry-jitter", "priority", "id", "depends", "prerequisite", "not-before", "for-runner", "affinity", "at",
+	"artifact"}
 
 func (f *jobFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scriptType, "type", "", "the script's `type`: shell, python, node, v, ... (default: by extension or #! line)")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "an environment variable, `NAME=VALUE`; may be repeated")
+	c.Flags().StringArrayVar(&f.secrets, "secret", nil, "a secret of the context as an environment variable, `VARIABLE=SECRET`; may be repeated; see ramet secret")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long the script may run, in whole seconds (default: the node's, 1h)")
 	c.Flags().Uint8Var(&f.retries, "retries", 0, "how often it is tried again after it failed")
 	c.Flags().StringSliceVar(&f.retryOn, "retry-on", nil, "the `ends` that are tried again: errored, failed (default: both)")
+	c.Flags().IntSliceVar(&f.retryExits, "retry-exit-code", nil, "exit `codes` after which it is tried again, besides what --retry-on says")
+	c.Flags().DurationVar(&f.retryDelay, "retry-delay", 0, "the `pause` before the second attempt, in whole seconds (default: the node's)")
+	c.Flags().DurationVar(&f.retryMost, "retry-max-delay", 0, "the longest `pause` between attempts, in whole seconds (default: 1h, where "+
+		"there is a delay of its own)")
+	c.Flags().Float64Var(&f.retryBy, "retry-factor", 0, "by `what` each pause is longer than the one before, 1 to 100 (default 2)")
+	c.Flags().Float64Var(&f.retryPart, "retry-jitter", domain.DefaultJitter, "which `part` of a pause chance may take off it, 0 to 1")
 	c.Flags().IntSliceVar(&f.finalExits, "final-exit-code", nil, "exit `codes` after which it is not tried again")
 	c.Flags().StringToStringVar(&f.affinity, "affinity", nil, "`labels` that a node must have to run it, as zone=eu,disk=ssd")
+	c.Flags().StringVar(&f.at, "at", "", "`where` it runs, if not here: a context, as 7; one of another site, as 7@acme; or runner:20")
+	c.Flags().StringArrayVar(&f.artifacts, "artifact", nil, "a file that it leaves, a `PATH` in its work folder, with * and **; may be repeated")
 	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 9, tried highest first; 0 is the plain queue")
 	c.Flags().Uint32Var(&f.id, "id", 0, "the job's `number`; 0 is the next free one")
-	c.Flags().UintSliceVar(&f.depends, "depends", nil, "`ids` of the caller's jobs that must finish before it")
+	numbersVar(c.Flags(), &f.depends, "depends", "`ids` of the caller's jobs that must finish before it")
 	c.Flags().StringArrayVar(&f.needs, "prerequisite", nil, "`what` must be met before: file:PATH, a URL, tcp:HOST:PORT, job:1:7, or a name; may be repeated")
 	c.Flags().StringVar(&f.notBefore, "not-before", "", "`when` it may begin: 2026-12-24T18:00:00Z, or 90s from now")
 	c.Flags().Uint32Var(&f.runner, "for-runner", 0, "the `number` of the only runner that may take it")
@@ -87,6 +106,24 @@ func (a *app) jobs(c *cobra.Command, file string, f *jobFlags) ([]api.JobInput, 
 	return jobs, err
 }
 
+// retry is what the flags say of the next attempts beside how many there are.
+func (f *jobFlags) retry() (*domain.Retry, error) {
+	r := domain.Retry{Factor: f.retryBy, ExitCodes: f.retryExits, FinalExitCodes: f.finalExits}
+	for flag, d := range map[string]time.Duration{"retry-delay": f.retryDelay, "retry-max-delay": f.retryMost} {
+		if d < 0 || d%time.Second != 0 || d > domain.MaxRetryDelay*time.Second {
+			return nil, domain.Invalidf("--%s %v: want whole seconds up to a day, for example 90s", flag, d)
+		}
+	}
+	r.Delay, r.MaxDelay = domain.Span(f.retryDelay/time.Second), domain.Span(f.retryMost/time.Second)
+	if f.retryPart != domain.DefaultJitter {
+		r.Jitter = &f.retryPart
+	}
+	for _, on := range f.retryOn {
+		r.On = append(r.On, domain.RetryOn(on))
+	}
+	return r.Rules(), nil
+}
+
 // isList reports whether a file has jobs, not a script.
 func (f *jobFlags) isList(file string, text []byte) bool {
 	if f.scriptType != "" {
@@ -116,13 +153,15 @@ func (f *jobFlags) script(file string, text []byte, env map[string]string) ([]ap
 	if err != nil {
 		return nil, err
 	}
-	j := domain.Job{ID: domain.JobID(f.id), Script: string(text), ScriptType: t, EnvVars: env, Timeout: uint32(f.timeout / time.Second),
-		Retries: f.retries, Priority: f.priority, Prerequisites: f.needs, NotBefore: notBefore, ForRunner: domain.RunnerID(f.runner), Affinity: f.affinity}
-	if len(f.retryOn)+len(f.finalExits) > 0 {
-		j.Retry = &domain.Retry{FinalExitCodes: f.finalExits}
-		for _, on := range f.retryOn {
-			j.Retry.On = append(j.Retry.On, domain.RetryOn(on))
-		}
+	secrets, err := pairs("secret", f.secrets)
+	if err != nil {
+		return nil, err
+	}
+	j := domain.Job{ID: domain.JobID(f.id), Script: string(text), ScriptType: t, EnvVars: env, Secrets: secrets, Timeout: uint32(f.timeout / time.Second),
+		Retries: f.retries, Priority: f.priority, Prerequisites: f.needs, NotBefore: notBefore, ForRunner: domain.RunnerID(f.runner), Affinity: f.affinity,
+		At: f.at, Artifacts: f.artifacts}
+	if j.Retry, err = f.retry(); err != nil {
+		return nil, err
 	}
 	for _, id := range f.depends {
 		if id > math.MaxUint32 {

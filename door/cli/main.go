@@ -4,23 +4,25 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/backup"
+	"github.com/ramet-run/ramet/blueprint/trial"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/setting"
 )
 
 // Streams are the process's own. What is a terminal is drawn on as such.
@@ -36,12 +38,18 @@ type Hooks struct {
 	Version string
 	// Without names the parts that this program was built without. Default: it has all.
 	Without []string
+	// Client says that the program can be no node: commands that are one are not shown.
+	Client bool
+	// TempFolder makes the folder of a node that lives for one command.
+	TempFolder func() (path string, remove func() error, err error)
 	// Env is what the environment had of [SecretVariables]. Default: it has them.
 	Env map[string]string
 	// Serve runs a node until ctx ends.
 	Serve func(ctx context.Context, o ServeOptions) error
 	// Embedded starts a node in this process; it has stopped when Stop returns.
 	Embedded func(ctx context.Context, o EmbeddedOptions) (Embedded, error)
+	// PlayBlueprint plays flows for tests of blueprints.
+	PlayBlueprint trial.Player
 	// NewKey makes a key, asks register whose it is, and writes it to a file
 	// that must not be there before; mycelium is the key as the Mycelium network
 	// knows it. It looks for the file first: a registered key that cannot be
@@ -53,6 +61,14 @@ type Hooks struct {
 	SignMessage func(keyFile string, m *domain.Message) error
 	// NATSConfig writes what a nats-server that others run must be told.
 	NATSConfig func(NATSOptions) (string, error)
+	// Config reads a config file with the environment, what variable has, and flags over
+	// it. What it returns has the values also where an error says what is wrong.
+	Config func(file string, variable func(name string) string, given []setting.Given) (*setting.Reading, error)
+	// CheckConfig finds what is wrong with it, and what a node here would refuse to open.
+	CheckConfig func(file string, variable func(name string) string) error
+	// Restore fills a board from a backup, and CopyBoard one from another.
+	Restore   func(ctx context.Context, o RestoreOptions) (backup.Summary, error)
+	CopyBoard func(ctx context.Context, o CopyOptions) (backup.Summary, error)
 	// Rekey makes new link keys for the node of a data folder.
 	Rekey func(dataDir string) (bus, stream string, err error)
 }
@@ -105,6 +121,8 @@ type ServeOptions struct {
 	Dev    bool
 	Opened func(url string)
 	Logger *slog.Logger
+	// LogLevel is that of Logger, which may be changed while the node runs.
+	LogLevel *slog.LevelVar
 }
 
 // EmbeddedOptions say what node to start in this process.
@@ -129,51 +147,21 @@ type Embedded struct {
 	Stop   func() error
 }
 
-const (
-	exitFailed      = 1
-	exitInterrupted = 130
-)
-
-// exitError ends the process with a code. Text may be "", where all has been
-// said.
-type exitError struct {
-	code int
-	text string
-}
-
-func (e *exitError) Error() string { return e.text }
-
 // Main runs one command line and returns the exit code. ctx ends with Ctrl-C.
 func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
 	hooks.Version = cmp.Or(hooks.Version, "dev")
-	std.Out, std.Err = page{std.Out}, page{std.Err}
+	ascii := onlyASCII(os.Getenv)
+	std.Out, std.Err = page{std.Out, ascii}, page{std.Err, ascii}
 	a := &app{std: std, hooks: hooks}
 	root := a.root()
 	root.SetArgs(args)
-	return a.exit(ctx, root.ExecuteContext(ctx))
+	c, err := root.ExecuteContextC(ctx)
+	return a.exit(ctx, c, err)
 }
 
 // Commands is the tree of all commands, for whoever prints pages of it. They are
 // not to be run: a node and its keys are Main's to bring.
 func Commands() *cobra.Command { return (&app{}).root() }
-
-// exit says what went wrong, if anything, and turns it into the exit code.
-func (a *app) exit(ctx context.Context, err error) int {
-	own := (*exitError)(nil)
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &own):
-		if own.text != "" {
-			a.complain(own.text)
-		}
-		return own.code
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return exitInterrupted
-	}
-	a.complain(err.Error())
-	return exitCode(err)
-}
 
 // complain writes to people. What others wrote may be in it (why a ban is, how
 // a job failed), and does nothing to the terminal.
@@ -185,23 +173,16 @@ func (a *app) complain(text string) {
 	fmt.Fprintln(a.std.Err, "ramet: "+strings.Join(lines, "\n"))
 }
 
-// exitCode is the process's exit code for an error.
-func exitCode(err error) int {
-	if e := (*client.Error)(nil); errors.As(err, &e) {
-		return api.FailureNamed(e.Problem.Code).Exit
-	}
-	f, _ := api.FailureOf(err)
-	return f.Exit
-}
-
 // app is one command line.
 type app struct {
 	std   Streams
 	hooks Hooks
+	width int    // of the terminal, in tests
 	piped []byte // what standard input had, once it was read
 
 	// The global flags.
 	data      string
+	profile   string
 	node      string
 	key       string
 	board     string
@@ -211,6 +192,8 @@ type app struct {
 	context   string // a number or an alias
 	output    string
 	fields    string
+	whole     bool // -o wide
+	names     bool // -o name
 	embed     bool
 	idle      bool // this process is a node without a runner
 	checks    bool // the command asks of nothing that a node has stored: any will do
@@ -235,29 +218,37 @@ func (a *app) root() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&a.data, "data", cmp.Or(os.Getenv("RAMET_DATA"), defaultData()), "the node's data `folder` ($RAMET_DATA)")
-	f.StringVar(&a.node, "node", os.Getenv("RAMET_NODE"), "`URL` of a node elsewhere; with --key also its name, as in https://host:7480#name ($RAMET_NODE)")
-	f.StringVar(&a.key, "key", os.Getenv("RAMET_KEY"), "key `file` of the actor to be ($RAMET_KEY)")
-	f.BoolVar(&a.embed, "embed", false, "where no node listens, be one on --data for the time of the command ($RAMET_EMBED)")
-	f.DurationVar(&a.startWait, "start-wait", startWait, "`how long` to wait for a node that is starting ($RAMET_START_WAIT)")
-	f.StringVar(&a.board, "board", "", "`URL` of the board for a node in this process, or @FILE that holds it; none is the embedded one ($RAMET_BOARD)")
-	f.StringVar(&a.config, "config", os.Getenv("RAMET_CONFIG"), "config `file` for a node in this process ($RAMET_CONFIG)")
-	f.StringVar(&a.isolation, "isolation", os.Getenv("RAMET_ISOLATION"),
-		"`how much` of the machine scripts see, for a node in this process: sealed, walled (the default) or open ($RAMET_ISOLATION)")
-	f.StringVar(&a.archive, "archive", "", "`URL` of the archive for a node in this process, or @FILE: postgres://, sqlite:FILE or none; by default "+
-		"a file beside an embedded board ($RAMET_ARCHIVE)")
-	f.StringVar(&a.context, "context", "1", "`number` or alias of the context to work in")
-	f.StringVarP(&a.output, "output", "o", outTable, "table, json or yaml")
+	f.StringVar(&a.data, "data", cmp.Or(os.Getenv("RAMET_DATA"), defaultData()), "")
+	f.StringVar(&a.node, "node", os.Getenv("RAMET_NODE"), "")
+	f.StringVar(&a.key, "key", os.Getenv("RAMET_KEY"), "")
+	f.BoolVar(&a.embed, "embed", false, "")
+	f.DurationVar(&a.startWait, "start-wait", startWait, "")
+	f.StringVar(&a.board, "board", "", "")
+	f.StringVar(&a.config, "config", os.Getenv("RAMET_CONFIG"), "")
+	f.StringVar(&a.isolation, "isolation", os.Getenv("RAMET_ISOLATION"), "")
+	f.StringVar(&a.archive, "archive", "", "")
+	f.StringVar(&a.context, "context", "1", "")
+	f.StringVar(&a.profile, "profile", os.Getenv("RAMET_PROFILE"), "")
+	describe(f)
+	f.StringVarP(&a.output, "output", "o", outTable, "table, wide (no cell is cut), json or yaml; of lists also name (the names alone, a line each)")
 	f.StringVar(&a.fields, "fields", "", "only these `fields` of what is shown, by their names in json, such as id,status")
 	root.PersistentPreRunE = a.checkFlags
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if meant := flagMeant(c, err.Error()); meant != "" {
+			return domain.Invalidf("%v%s", err, meant)
+		}
 		return domain.Invalidf("%s; see `%s --help`", parserNoise.ReplaceAllString(err.Error(), ""), c.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.explainCommand(), a.archiveCommand(), a.blueprintCommand(),
-		a.prerequisiteCommand(), a.scheduleCommand(), a.contextCommand(), a.actorCommand(), a.messageCommand(), a.inboxCommand(), a.peerCommand(),
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.jobCommand(), a.flowCommand(), a.importCommand(), a.explainCommand(), a.archiveCommand(),
+		a.blueprintCommand(),
+		a.prerequisiteCommand(), a.secretCommand(), a.webhookCommand(), a.listenerCommand(),
+		a.scheduleCommand(), a.contextCommand(), a.actorCommand(), a.messageCommand(), a.inboxCommand(), a.peerCommand(),
 		a.tokenCommand(), a.nodeCommand(), a.runnerCommand(), a.banCommand(), a.dutyCommand(), a.routineCommand(), a.circleCommand(),
-		a.sagaCommand(), a.effectCommand(), a.deadLetterCommand(), a.bulkCommand(), a.eventCommand(), a.auditCommand(), a.infoCommand(), a.doctorCommand(),
-		a.rhaiCommand(), a.consoleCommand(), a.versionCommand())
+		a.sagaCommand(), a.effectCommand(), a.deadLetterCommand(), a.bulkCommand(), a.eventCommand(), a.auditCommand(), a.infoCommand(), a.topCommand(),
+		a.doctorCommand(),
+		a.backupCommand(), a.restoreCommand(), a.boardCommand(), a.rhaiCommand(), a.consoleCommand(), a.configCommand(), a.profileCommand(),
+		a.versionCommand())
+	root.AddCommand(a.scriptCommands()...)
 	root.SetIn(a.std.In)
 	root.SetOut(a.std.Out)
 	root.SetErr(a.std.Err)
@@ -265,12 +256,35 @@ func (a *app) root() *cobra.Command {
 	// refused by typed too. It takes the streams as they are now.
 	root.InitDefaultCompletionCmd()
 	if err := root.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions([]cobra.Completion{outTable, outJSON, outYAML}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		cobra.FixedCompletions([]cobra.Completion{outTable, outWide, outName, outJSON, outYAML}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic("BUG: " + err.Error())
 	}
+	completionExamples(root)
+	_ = root.RegisterFlagCompletionFunc("context", a.completeFlag(named["context CONTEXT"]))
+	_ = root.RegisterFlagCompletionFunc("profile", completeProfiles)
+	a.completeNames(root)
+	a.watchable(root)
 	typed(root)
+	examples(root)
+	if a.hooks.Client {
+		hideNodes(root)
+	}
 	return root
 }
+
+// ownNode marks a command that is a node itself, or is about what one would be.
+const ownNode = "own_node"
+
+// hideNodes hides such commands in a program that can be no node.
+func hideNodes(c *cobra.Command) {
+	c.Hidden = c.Hidden || c.Annotations[ownNode] != ""
+	for _, sub := range c.Commands() {
+		hideNodes(sub)
+	}
+}
+
+// listers are the names of commands that list.
+var listers = []string{"list", "instances", "search"}
 
 // parserNoise is what the parsers of Go's library say before what is wrong;
 // the value is quoted already.
@@ -316,9 +330,14 @@ func unknown(c *cobra.Command, word string) error {
 }
 
 func (a *app) checkFlags(c *cobra.Command, _ []string) error {
+	a.warnOfSecrets(c)
+	return a.settle(c)
+}
+
+// settle finds what flags, environment and profile say together.
+func (a *app) settle(c *cobra.Command) error {
 	a.fromVariable(c, "board", &a.board)
 	a.fromVariable(c, "archive", &a.archive)
-	a.warnOfSecrets(c)
 	if text := os.Getenv("RAMET_EMBED"); text != "" && !c.Flags().Changed("embed") {
 		var err error
 		if a.embed, err = strconv.ParseBool(text); err != nil {
@@ -332,15 +351,31 @@ func (a *app) checkFlags(c *cobra.Command, _ []string) error {
 		}
 	}
 	a.dataGiven, a.nodeGiven = c.Flags().Changed("data"), c.Flags().Changed("node")
+	switch a.output {
+	case outWide:
+		a.whole, a.output = true, outTable
+	case outName:
+		if !slices.Contains(listers, c.Name()) {
+			return domain.Invalidf("-o name is for commands that list; want table, wide, json or yaml")
+		}
+		if a.fields != "" {
+			return domain.Invalidf("-o name and --fields: want one of them")
+		}
+		a.names, a.output = true, outTable
+	}
 	switch {
 	case a.output != outTable && a.output != outJSON && a.output != outYAML:
-		return domain.Invalidf("-o %q: want table, json or yaml", a.output)
-	case a.context == "0":
-		return domain.Invalidf("--context 0 is the node's own space; want 1 or more")
+		return domain.Invalidf("-o %q: want table, wide, name, json or yaml", a.output)
 	case a.dataGiven && a.nodeGiven:
 		return domain.Invalidf("--data and --node: want one of them")
 	case a.dataGiven:
 		a.node = "" // what was typed goes before the environment
+	}
+	if err := a.useProfile(c); err != nil {
+		return err
+	}
+	if a.context == "0" {
+		return domain.Invalidf("--context 0 is the node's own space; want 1 or more")
 	}
 	if domain.ValidateAlias(a.context) == nil {
 		return nil // see findHome

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
@@ -45,7 +47,8 @@ func (a *app) nodeCommand() *cobra.Command {
 			})
 		},
 	}
-	return noun("node", "Show the nodes of the board, and tell one what to do", list, show, a.nodeDrain(), a.nodeReload(), a.nodeDiscard(), a.nodeRekey())
+	return noun("node", "Show the nodes of the board, and tell one what to do", list, show, a.nodeDrain(), a.nodeReload(), a.nodeLogLevel(),
+		a.nodeDiscard(), a.nodeRekey())
 }
 
 // rekeyed is what `ramet node rekey` has made.
@@ -126,6 +129,29 @@ the names; one in quotation marks is given with them. With the head of a list or
 	}
 }
 
+func (a *app) nodeLogLevel() *cobra.Command {
+	c := &cobra.Command{
+		Use: "log-level LEVEL", Short: "Change from which level on the node that is reached writes to its log: debug, info, warn or error", Args: cobra.ExactArgs(1),
+		ValidArgs: []cobra.Completion{"debug", "info", "warn", "error"},
+		Example:   "  ramet node log-level debug\n  ramet node log-level info --node https://host:7480#nina --key operator.key",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(c.Context(), func(n *client.Client) error {
+				out, err := client.Call(c.Context(), n, api.NodeLogLevel, api.LogLevelParams{Level: args[0]})
+				if err != nil {
+					return err
+				}
+				return a.print(out, func(t *table) {
+					t.field("node", out.Name)
+					t.field("level", out.Level)
+					t.field("before", out.Before)
+				})
+			})
+		},
+	}
+	c.Long = c.Short + `. That lasts until it ends; --log-level of ` + "`ramet serve`" + ` is for longer. It is the operator's.`
+	return c
+}
+
 func (a *app) nodeReload() *cobra.Command {
 	c := &cobra.Command{
 		Use: "reload", Short: "Have the node that is reached read its config again", Args: cobra.NoArgs,
@@ -202,6 +228,7 @@ func offRoles(off []domain.Off) string {
 func (a *app) infoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "info", Short: "Say what node this is", Args: cobra.NoArgs,
+		Example: "  ramet info -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
 				i, err := n.Info(c.Context())
@@ -222,6 +249,9 @@ func (a *app) infoCommand() *cobra.Command {
 					t.field("ready", i.Ready)
 					t.field("stream", i.Stream)
 					t.field("stream durability", i.StreamDurability)
+					for _, s := range i.Sizes {
+						t.field(s.Of+" size", sizeField(s))
+					}
 					t.field("roles", strings.Join(words(i.Roles), ", "))
 					for _, o := range i.Off {
 						t.field("off: "+string(o.Role), doctor.OffText(o))
@@ -235,9 +265,18 @@ func (a *app) infoCommand() *cobra.Command {
 	}
 }
 
+// sizeField says how much of something is kept.
+func sizeField(s api.Size) string {
+	if s.Items == 0 {
+		return doctor.SizeText(s.Bytes)
+	}
+	return fmt.Sprintf("%s, %d items", doctor.SizeText(s.Bytes), s.Items)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version of this program", Args: cobra.NoArgs,
+		Example: "  ramet version",
 		RunE: func(*cobra.Command, []string) error {
 			out := struct {
 				Version string   `json:"version"`

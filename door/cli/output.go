@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/term"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
@@ -20,6 +22,8 @@ const (
 	outTable = "table"
 	outJSON  = "json"
 	outYAML  = "yaml"
+	outWide  = "wide" // a table whose cells are whole
+	outName  = "name" // of a list the names alone, a line each
 )
 
 // maxCell bounds a cell of a table, so that a row stays one.
@@ -27,6 +31,9 @@ const maxCell = 60 // characters
 
 // print writes v, a shape of the API, as -o says; rows writes it as a table.
 func (a *app) print(v any, rows func(t *table)) error {
+	if a.names {
+		return a.printNames(v)
+	}
 	if a.fields != "" {
 		return a.printFields(v)
 	}
@@ -36,7 +43,7 @@ func (a *app) print(v any, rows func(t *table)) error {
 	case outYAML:
 		return writeYAML(bare(a.std.Out), v)
 	}
-	t := newTable(a.std.Out)
+	t := a.newTable()
 	rows(t)
 	return t.flush()
 }
@@ -67,32 +74,164 @@ func writeYAML(w io.Writer, v any) error {
 }
 
 // table writes columns.
-type table struct{ w *tabwriter.Writer }
+type table struct {
+	to io.Writer
+	// width is that of the terminal; 0: it goes elsewhere, and lines may be long.
+	width int
+	// keep is how many columns are not cut to make a row fit: those by which things are
+	// called.
+	keep  int
+	whole bool // no cell is cut
+	lines []line
+}
 
-func newTable(w io.Writer) *table { return &table{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)} }
+// line is one of a table; no cell of a fixed one is cut.
+type line struct {
+	cells []string
+	fixed bool
+}
+
+// under reports whether a line is a row below names of columns, and not something that is
+// said between rows.
+func (l line) under(names line) bool { return !l.fixed || len(l.cells) == len(names.cells) }
+
+func newTable(w io.Writer) *table { return &table{to: w, keep: 1} }
+
+// newTable is a table for the terminal that people look at, if it is one.
+func (a *app) newTable() *table {
+	t := newTable(a.std.Out)
+	if t.whole = a.whole; t.whole {
+		return t
+	}
+	if fd, ok := terminal(a.std.Out); ok {
+		t.width, _, _ = term.GetSize(fd)
+	}
+	if a.width > 0 {
+		t.width = a.width
+	}
+	return t
+}
 
 // row writes cells, each cut to what a row can hold; wide leaves them whole.
-func (t *table) row(cells ...any)  { t.write(cell, cells) }
-func (t *table) wide(cells ...any) { t.write(visible, cells) }
-
-func (t *table) write(fit func(string) string, cells []any) {
-	for i, c := range cells {
-		if i > 0 {
-			fmt.Fprint(t.w, "\t")
-		}
-		fmt.Fprint(t.w, fit(fmt.Sprint(c)))
+func (t *table) row(cells ...any) {
+	fit := cell
+	if t.whole {
+		fit = visible
 	}
-	fmt.Fprintln(t.w)
+	t.write(fit, false, cells)
+}
+
+func (t *table) wide(cells ...any) { t.write(visible, true, cells) }
+
+func (t *table) write(fit func(string) string, fixed bool, cells []any) {
+	l := line{fixed: fixed}
+	for _, c := range cells {
+		l.cells = append(l.cells, fit(fmt.Sprint(c)))
+	}
+	t.lines = append(t.lines, l)
 }
 
 // field is a row of a name and a value, left out where there is none.
 func (t *table) field(name string, value any) {
 	if text := fmt.Sprint(value); text != "" && text != "0" && text != "[]" {
-		fmt.Fprintf(t.w, "%s\t%s\n", name, visible(text))
+		t.lines = append(t.lines, line{[]string{name, visible(text)}, true})
 	}
 }
 
-func (t *table) flush() error { return t.w.Flush() }
+// flush writes the lines. On a terminal that is too narrow for them cells become shorter,
+// but for those by which things are called; where that is not enough each row becomes
+// a block of lines, so that nothing breaks in the middle of a column.
+func (t *table) flush() error {
+	lines := t.lines
+	t.lines = nil // more may follow
+	if t.width > 0 && len(lines) > 0 && !lines[0].fixed && !t.narrow(lines) {
+		return t.blocks(lines)
+	}
+	w := tabwriter.NewWriter(t.to, 0, 8, 2, ' ', 0)
+	for _, l := range lines {
+		fmt.Fprintln(w, strings.Join(l.cells, "\t"))
+	}
+	return w.Flush()
+}
+
+// leastCell is how short a cell is made.
+const leastCell = 12
+
+// narrow makes columns shorter until the table fits, and reports whether it does.
+func (t *table) narrow(lines []line) bool {
+	var widths []int
+	for _, l := range lines {
+		if l.fixed {
+			if l.under(lines[0]) && len([]rune(strings.Join(l.cells, "  "))) > t.width {
+				return false
+			}
+			continue
+		}
+		for i, c := range l.cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], len([]rune(c)))
+		}
+	}
+	total := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	for total > t.width {
+		widest := 0
+		for i, w := range widths {
+			if i >= t.keep && (widest == 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest == 0 || widths[widest] <= leastCell {
+			return false
+		}
+		widths[widest]--
+		total--
+	}
+	for _, l := range lines {
+		for i, c := range l.cells {
+			if l.fixed {
+				break
+			}
+			if r := []rune(c); len(r) > widths[i] {
+				l.cells[i] = string(r[:widths[i]-1]) + "…"
+			}
+		}
+	}
+	return true
+}
+
+// blocks writes each row as lines of a name and a value; the first line has the names.
+func (t *table) blocks(lines []line) error {
+	var b strings.Builder
+	names, longest := lines[0].cells, 0
+	for _, n := range names {
+		longest = max(longest, len([]rune(n)))
+	}
+	for i, l := range lines[1:] {
+		if !l.under(lines[0]) {
+			b.WriteString(strings.TrimSpace(strings.Join(l.cells, "  ")) + "\n")
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for j, c := range l.cells {
+			switch {
+			case c == "":
+			case j >= len(names):
+				fmt.Fprintln(&b, c)
+			default:
+				fmt.Fprintf(&b, "%-*s  %s\n", longest, names[j], c)
+			}
+		}
+	}
+	_, err := io.WriteString(t.to, b.String())
+	return err
+}
 
 // cell cuts a text to one short line.
 func cell(s string) string {
@@ -121,12 +260,18 @@ func oneLine(s string) string {
 // wrote that in the first place, it does nothing to a terminal but end lines and
 // columns. That is so for files and pipes, too: sooner or later somebody looks
 // at them. Programs are given -o json and yaml, which do not go by here.
-type page struct{ to io.Writer }
+type page struct {
+	to    io.Writer
+	ascii bool // signs of ours that are not ASCII are replaced
+}
 
 func (p page) Write(b []byte) (int, error) {
 	clean := bytes.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && domain.Acts(r) {
 			return ' '
+		}
+		if p.ascii {
+			return asASCII(r)
 		}
 		return r
 	}, b)
@@ -134,6 +279,25 @@ func (p page) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// plainSigns are for the signs of ours that a terminal without Unicode would show as dirt,
+// one for one, so that columns stay. What others wrote stays as it is.
+var plainSigns = map[rune]rune{'…': '*', '│': '|', '█': '#', '░': '.', '▒': '=', '—': '-', '→': '>', '↻': '*', '·': '-', '×': 'x'}
+
+func asASCII(r rune) rune {
+	if plain, ok := plainSigns[r]; ok {
+		return plain
+	}
+	return r
+}
+
+// onlyASCII reports whether the locale says that the terminal knows no Unicode: as in
+// setlocale(3) the first of three variables that is set counts. Where none is, as in many
+// containers, that says nothing of the terminal.
+func onlyASCII(variable func(string) string) bool {
+	locale := strings.ToLower(cmp.Or(variable("LC_ALL"), variable("LC_CTYPE"), variable("LANG")))
+	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
 }
 
 // bare is the stream behind a page: for what draws on a terminal itself, and
@@ -145,12 +309,13 @@ func bare(w io.Writer) io.Writer {
 	return w
 }
 
-// clock shows a time in Unix milliseconds; 0 is none.
+// clock shows a time in Unix milliseconds, with its zone, as RFC 3339 but for the space; 0
+// is none.
 func clock(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
-	return time.UnixMilli(ms).Local().Format("2006-01-02 15:04:05")
+	return time.UnixMilli(ms).Local().Format("2006-01-02 15:04:05Z07:00")
 }
 
 // span shows how long something took.
@@ -162,4 +327,17 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	}
 	return d.Round(time.Second).String()
+}
+
+// size shows a number of bytes.
+func size(n uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	x := float64(n)
+	for len(units) > 1 && x >= 1024 {
+		x, units = x/1024, units[1:]
+	}
+	if x == float64(uint64(x)) {
+		return fmt.Sprintf("%.0f %s", x, units[0])
+	}
+	return fmt.Sprintf("%.1f %s", x, units[0])
 }

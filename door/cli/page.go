@@ -95,6 +95,7 @@ func (l listing[P, R, T]) into(a *app, c *cobra.Command) *cobra.Command {
 			return l.show(a, &p, &all)
 		})
 	}
+	filters.named(a, c)
 	return c
 }
 

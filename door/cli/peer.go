@@ -53,6 +53,7 @@ func (a *app) peerAdd() *cobra.Command {
 	var name string
 	c := &cobra.Command{
 		Use: "add FILE|-", Short: "Make a site known by its card, or change what is known of it", Args: cobra.ExactArgs(1),
+		Example: "  ramet peer add acme.json",
 		RunE: func(c *cobra.Command, args []string) error {
 			text, err := a.readInput(args[0], maxCard)
 			if err != nil {

@@ -196,6 +196,7 @@ func listens(ctx context.Context, socket string) (bool, error) {
 // dial makes a client, with tokens where there is a key. What answers must be
 // the node called name; "" trusts what answers, as is right on one's own socket.
 func (a *app) dial(ctx context.Context, cfg client.Config, name string) (*client.Client, error) {
+	cfg.TraceParent = os.Getenv("TRACEPARENT") // what a script does by commands belongs to its job's trace
 	if a.key == "" && name == "" {
 		return client.New(cfg)
 	}

@@ -18,6 +18,7 @@ import (
 func (a *app) rhaiCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check FILE...", Short: "Say what is wrong with the text of scripts, as FILE:LINE:COLUMN: what; 1 when anything is", Args: cobra.MinimumNArgs(1),
+		Example: "  ramet rhai check sum.rhai",
 		RunE: func(_ *cobra.Command, files []string) error {
 			wrong := 0
 			for _, file := range files {
@@ -41,6 +42,7 @@ func (a *app) rhaiFormatCommand() *cobra.Command {
 	write := false
 	c := &cobra.Command{
 		Use: "fmt FILE...", Short: "Print scripts in the one form that all have", Args: cobra.MinimumNArgs(1),
+		Example: "  ramet rhai fmt --write sum.rhai",
 		Long: `Print scripts in the one form that all have: a statement on each line, indented by tabs. With -w, write them back.
 
 Comments that are not documentation (/// and //!) are no part of a script's tree, hence not of what is printed: a file

@@ -16,21 +16,20 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/script"
 )
 
 func (a *app) runCommand() *cobra.Command {
 	var flags jobFlags
 	var flow flowFlags
 	c := &cobra.Command{
-		Use:   "run FILE",
+		Use: "run FILE", Annotations: map[string]string{ownNode: "yes"},
 		Short: "Run a script, a blueprint, or the jobs of a file, and show what happens",
 		Long: `Run a script, or the jobs of a .yaml or .json file, show their output as it comes and their results at the end.
 A file with steps is a blueprint: a flow is made of it, and shown with a bar for each step on a terminal, a line for each
 change elsewhere. --param, --trigger, --skip, --step, --after and --on-error are for blueprints.
 
-They run on a throw-away node, unless --data or --node is given as a flag ($RAMET_DATA and $RAMET_NODE do not
-count here). There, jobs of a file that are known already are shown, not run again.
+They run on a throw-away node, unless --data or --node is given as a flag ($RAMET_DATA, $RAMET_NODE and profiles do
+not count here). There, jobs of a file that are known already are shown, not run again.
 
 Ctrl-C cancels the jobs, or the flow. Exit codes: 0 all finished, 1 a job or the flow failed, 130 interrupted.`,
 		Example: "  ramet run backup.sh --env TARGET=/mnt --timeout 10m\n  ramet run jobs.yaml\n  ramet run nightly.yaml --param day=2026-11-21",
@@ -114,18 +113,19 @@ func (a *app) reachRun(ctx context.Context) (*link, error) {
 
 // throwAway starts a node in a folder that goes with it.
 func (a *app) throwAway(ctx context.Context, run bool) (*link, error) {
-	const prefix = "ramet-run-"
-	script.SweepTempFolders("", prefix) // of those that were killed
-	dir, err := script.NewTempFolder("", prefix)
-	if err != nil {
-		return nil, domain.Unavailablef("%v", err)
+	if a.hooks.TempFolder == nil || a.hooks.Embedded == nil {
+		return nil, domain.Unavailablef("this program can be no node: name one with --node")
 	}
-	l, err := a.become(ctx, EmbeddedOptions{DataDir: dir.Path, ArchiveURL: "none", Run: run})
+	dir, remove, err := a.hooks.TempFolder()
 	if err != nil {
-		return nil, errors.Join(err, dir.Remove())
+		return nil, err
+	}
+	l, err := a.become(ctx, EmbeddedOptions{DataDir: dir, ArchiveURL: "none", Run: run})
+	if err != nil {
+		return nil, errors.Join(err, remove())
 	}
 	stop := l.close
-	l.close = func() error { return errors.Join(stop(), dir.Remove()) }
+	l.close = func() error { return errors.Join(stop(), remove()) }
 	if a.home != domain.DefaultTenant {
 		// Only the first context is there at the start.
 		t := domain.Tenant{ID: a.home, Admins: []domain.ActorID{domain.Operator}}

@@ -307,6 +307,6 @@ func (a *app) sagaSchema() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&tests, "tests", false, "that of a file for `ramet saga test`")
+	c.Flags().BoolVar(&tests, "tests", false, "that of a file for ramet saga test")
 	return c
 }

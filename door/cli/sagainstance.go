@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +81,7 @@ func instanceTable(t *table, in *domain.SagaInstance) {
 		return
 	}
 	_ = t.flush()
-	fmt.Fprintln(t.w)
+	fmt.Fprintln(t.to)
 	t.row("STEP", "EFFECT", "STATE", "COMMAND", "RESULT")
 	for i := range in.Steps {
 		s := &in.Steps[i]
@@ -96,7 +97,7 @@ func (a *app) sagaHistory() *cobra.Command {
 			case follow && a.output == outYAML:
 				return domain.Invalidf("--follow writes a table or JSON lines; leave out -o yaml")
 			case follow:
-				return a.followHistory(ctx, n, name, args[0])
+				return a.whileRead(ctx, func(ctx context.Context) error { return a.followHistory(ctx, n, name, args[0]) })
 			case limit < 0:
 				return domain.Invalidf("--limit %d: want 1 or more", limit)
 			}
@@ -132,7 +133,8 @@ func historyCells(l *domain.SagaEntry) []any {
 // followHistory writes lines as they come. Each is written at once, so columns
 // have widths of their own.
 func (a *app) followHistory(ctx context.Context, n *client.Client, name, correlation string) error {
-	const layout = "%-7v  %-19v  %-24v  %-24v  %-36v  %v\n"
+	// A time is as long as its zone has it here.
+	layout := fmt.Sprintf("%%-7v  %%-%dv  %%-24v  %%-24v  %%-36v  %%v\n", len(clock(time.Now().UnixMilli())))
 	encoder := json.NewEncoder(bare(a.std.Out))
 	encoder.SetEscapeHTML(false)
 	if a.output == outTable {
@@ -182,6 +184,9 @@ func (a *app) explainInstance(ctx context.Context, n *client.Client, name, corre
 		t.field("dead letter", x.Letter)
 		for i := range x.Effects {
 			t.field("effect", x.Effects[i].String())
+		}
+		for _, how := range x.Ended {
+			t.field("ended", how)
 		}
 		for i := range x.Unsent {
 			t.field("unsent", x.Unsent[i].String())
@@ -237,16 +242,23 @@ func (a *app) sagaLag() *cobra.Command {
 				return err
 			}
 			return a.print(out, func(t *table) {
-				head := []any{"PARTITION", "OWNER", "STREAM", "POSITION", "LAST", "BEHIND", "OUTBOX"}
+				head := []any{"PARTITION", "OWNER", "STREAM", "POSITION", "LAST", "BEHIND", "OUTBOX", "SIZE"}
 				ails := slices.ContainsFunc(out.Lags, func(l domain.SagaLag) bool { return l.Trouble != "" })
 				if ails {
 					head = append(head, "TROUBLE")
 				}
+				begun := slices.ContainsFunc(out.Lags, func(l domain.SagaLag) bool { return l.First > 1 })
+				if begun {
+					head = append(head, "BEGINS", "SINCE")
+				}
 				t.row(head...)
 				for _, l := range out.Lags {
-					row := []any{l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Behind, l.Outbox}
+					row := []any{l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Behind, l.Outbox, size(l.Bytes)}
 					if ails {
 						row = append(row, l.Trouble)
+					}
+					if begun {
+						row = append(row, max(l.First, 1), clock(l.FirstMs))
 					}
 					t.wide(row...)
 				}

@@ -64,9 +64,9 @@ func (a *app) printMigrated(m *domain.SagaMigrated, applied bool) error {
 		_ = t.flush()
 		switch what := fmt.Sprintf("%d instances to version %d, %d cannot be", len(m.Instances), m.To, len(m.Refused)); {
 		case applied:
-			fmt.Fprintf(t.w, "migrating %s\n", what)
+			fmt.Fprintf(t.to, "migrating %s\n", what)
 		default:
-			fmt.Fprintf(t.w, "would migrate %s; nothing was changed, --apply does it\n", what)
+			fmt.Fprintf(t.to, "would migrate %s; nothing was changed, --apply does it\n", what)
 		}
 	})
 }
@@ -97,9 +97,9 @@ func (a *app) sagaReplay() *cobra.Command {
 					}
 				}
 				_ = t.flush()
-				fmt.Fprintf(t.w, "%d events, %d instances: %d the same, %d different, %d written\n", out.Events, out.Instances, out.Same, len(out.Different), out.Applied)
+				fmt.Fprintf(t.to, "%d events, %d instances: %d the same, %d different, %d written\n", out.Events, out.Instances, out.Same, len(out.Different), out.Applied)
 				if len(out.Different) > 0 && !p.Apply {
-					fmt.Fprintln(t.w, "nothing was changed; --apply writes what came out")
+					fmt.Fprintln(t.to, "nothing was changed; --apply writes what came out")
 				}
 			})
 		})

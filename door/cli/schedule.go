@@ -19,7 +19,7 @@ import (
 
 func (a *app) scheduleCommand() *cobra.Command {
 	c := noun("schedule", "Make flows at times", a.scheduleApply(), a.scheduleCreate(), a.scheduleList(), a.scheduleShow(), a.scheduleNext(),
-		a.schedulePreview(), a.schedulePause(), a.scheduleResume(), a.scheduleTrigger(), a.scheduleDelete())
+		a.schedulePreview(), a.schedulePause(), a.scheduleResume(), a.scheduleTrigger(), a.scheduleBackfill(), a.scheduleDelete())
 	c.Long = "Make flows of a blueprint at single times, every so often, or by a cron expression on the clocks of a zone."
 	return c
 }
@@ -236,12 +236,7 @@ func nextOf(s domain.Schedule) string {
 	return clock(s.State.NextMs)
 }
 
-func flowOf(s domain.ScheduleState) string {
-	if s.LastFlow == 0 {
-		return ""
-	}
-	return domain.FlowKey(s.LastFlow)
-}
+func flowOf(s domain.ScheduleState) string { return flowNamed(s.LastFlow) }
 
 func (a *app) scheduleShow() *cobra.Command {
 	return a.showing("show", "Show a schedule, what has become of it, and its next times",
@@ -278,6 +273,66 @@ func (a *app) scheduleTrigger() *cobra.Command {
 	})
 }
 
+func (a *app) scheduleBackfill() *cobra.Command {
+	var from, to string
+	var cancel bool
+	var p api.ScheduleBackfillParams
+	c := a.onSchedule("backfill", "Make the flows of a schedule's past times, a few at once", func(ctx context.Context, c *client.Client, name string) error {
+		p.Context, p.Name = a.tenant(), name
+		if cancel {
+			s, err := c.CancelBackfill(ctx, p.Context, name)
+			if err != nil {
+				return err
+			}
+			return a.printSchedule(s)
+		}
+		for flag, set := range map[string]struct {
+			text string
+			to   *domain.Instant
+		}{"from": {from, &p.From}, "to": {to, &p.To}} {
+			if set.text == "" {
+				continue // the node says that it wants both
+			}
+			var err error
+			if *set.to, err = domain.ParseInstant(set.text); err != nil {
+				return fmt.Errorf("--%s: %w", flag, err)
+			}
+		}
+		b, err := c.BackfillSchedule(ctx, p)
+		if err != nil {
+			return err
+		}
+		return a.print(b, func(t *table) { backfillTable(t, b, p.DryRun) })
+	})
+	c.Flags().StringVar(&from, "from", "", "the first `time`, as 2026-01-01T00:00:00Z")
+	c.Flags().StringVar(&to, "to", "", "before which `time`; not after now")
+	c.Flags().IntVar(&p.Max, "max", 1, "how many of its flows are under way at once, up to 100")
+	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say which times these are and which have a flow, and make nothing")
+	c.Flags().BoolVar(&cancel, "cancel", false, "end the backfill that is under way; the flows that it made go on")
+	c.MarkFlagsMutuallyExclusive("cancel", "from")
+	c.MarkFlagsMutuallyExclusive("cancel", "to")
+	c.MarkFlagsMutuallyExclusive("cancel", "dry-run")
+	c.Long = c.Short + ": oldest first, each with the name that the schedule would have given it, so that a time makes one flow, ever.\n" +
+		"It goes on by itself; `ramet schedule show NAME` says how far it has come."
+	c.Example = "  ramet schedule backfill nightly --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z --max 2"
+	return c
+}
+
+// backfillTable shows a backfill as it begins, or of a dry run the times that it would be about.
+func backfillTable(t *table, b api.ScheduleBackfilled, dry bool) {
+	if !dry {
+		t.field("backfill", b.String())
+		return
+	}
+	t.row("TIME", "TRIGGER", "FLOW")
+	for _, at := range b.Times {
+		t.row(clock(at.At.UnixMilli()), at.Trigger, cmp.Or(at.Flow, "to be made"))
+	}
+	if more := b.Total - len(b.Times); more > 0 {
+		t.row(fmt.Sprintf("and %d more", more))
+	}
+}
+
 func (a *app) scheduleNext() *cobra.Command {
 	var n int
 	c := a.onSchedule("next", "Show when a schedule comes next", func(ctx context.Context, c *client.Client, name string) error {
@@ -291,6 +346,7 @@ func (a *app) scheduleNext() *cobra.Command {
 		return a.printTimes(s.Schedule, s.Upcoming)
 	})
 	c.Flags().IntVarP(&n, "count", "n", 10, "how many times, up to 1000")
+	c.Example = "  ramet schedule next nightly --count 30"
 	return c
 }
 
@@ -376,6 +432,11 @@ func scheduleTable(t *table, s api.Schedule) {
 	t.field("skipped", s.State.Skipped)
 	t.field("missed", s.State.Missed)
 	t.field("refused", s.State.Refused)
+	if b := s.State.Backfill; b != nil {
+		t.field("backfill", b.String())
+		t.field("backfill from", clock(int64(b.From)))
+		t.field("backfill to", clock(int64(b.To)))
+	}
 	for _, at := range s.Upcoming {
 		t.field("comes", onClocks(s.Schedule, at))
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +23,8 @@ const (
 // ended.
 type screen struct {
 	logs, notes io.Writer
-	fd          int // of the terminal; -1: none
+	ascii       bool // as of a page
+	fd          int  // of the terminal; -1: none
 
 	mu sync.Mutex
 	// block are the lines of status as they stand there, drawn how many: the
@@ -35,7 +37,10 @@ type screen struct {
 // terminal.
 func newScreen(logs, notes io.Writer) *screen {
 	s := &screen{logs: bare(logs), notes: bare(notes), fd: -1}
-	if fd, ok := terminal(s.notes); ok {
+	if p, ok := notes.(page); ok {
+		s.ascii = p.ascii
+	}
+	if fd, ok := terminal(s.notes); ok && os.Getenv("TERM") != "dumb" { // that knows no lines that are drawn anew
 		s.fd = fd
 	}
 	return s
@@ -63,7 +68,7 @@ func (s *screen) note(line string) { s.write(s.notes, line) }
 // write writes a line above the status. The status is taken away and put back
 // at once: one that was missing until it is drawn anew would flicker.
 func (s *screen) write(w io.Writer, line string) {
-	line = oneLine(line) // the streams are bare: the screen draws
+	line = s.plain(oneLine(line)) // the streams are bare: the screen draws
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.drawn == 0 {
@@ -84,6 +89,14 @@ func (s *screen) write(w io.Writer, line string) {
 	io.WriteString(s.notes, s.block)
 }
 
+// plain is a text as the terminal can show it.
+func (s *screen) plain(text string) string {
+	if !s.ascii {
+		return text
+	}
+	return strings.Map(asASCII, text)
+}
+
 // draw replaces the status lines, in one write and line over line.
 func (s *screen) draw(lines []string) {
 	if !s.live() {
@@ -92,7 +105,7 @@ func (s *screen) draw(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	width, height := s.size()
-	block := statusBlock(lines, width, height)
+	block := s.plain(statusBlock(lines, width, height))
 	if block == s.block {
 		return
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,9 +27,11 @@ func (a *app) fromVariable(c *cobra.Command, flag string, value *string) {
 }
 
 // variable is the value of a flag's variable.
-func (a *app) variable(flag string) string {
-	name := "RAMET_" + strings.ToUpper(flag)
-	if a.hooks.Env != nil {
+func (a *app) variable(flag string) string { return a.lookUp("RAMET_" + strings.ToUpper(flag)) }
+
+// lookUp is the value of an environment variable, also of one that may hold a secret.
+func (a *app) lookUp(name string) string {
+	if a.hooks.Env != nil && slices.Contains(SecretVariables, name) {
 		return a.hooks.Env[name]
 	}
 	return os.Getenv(name)

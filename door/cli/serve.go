@@ -48,19 +48,15 @@ address over TCP, where every request needs a token; --listen none leaves TCP aw
 		return err
 	})
 	f := c.Flags()
-	f.Uint32Var(&runner, "runner-id", 0, "its runner's `number` (default: remembered, at first the next free one)")
-	f.StringArrayVar(&buses, "bus", nil, "`URL` of a bus to other sites, or @FILE that holds it: nats: (embedded), nats://host:4222, "+
-		"mycelium:http://127.0.0.1:8989; may be repeated ($RAMET_BUS, with spaces between)")
-	f.StringVar(&streams, "stream", "", "`URL` of the event streams of sagas, or @FILE that holds it: nats: (embedded), nats://host:4222, or off "+
-		"(default: embedded with the embedded board, else off; $RAMET_STREAM)")
-	f.BoolVar(&mayLose, "may-lose", false, "allow streams that may lose in a power cut what they have acknowledged, "+
-		"and a Redis that throws keys away when its memory is full")
-	f.BoolVar(&acceptLoss, "accept-loss", false, "open a data folder whose log is damaged, without what lies behind the damage; it is listed and kept aside. "+
-		"Or go on with another board than was at --board before (a Redis or etcd that was emptied), or with other event streams than sagas have read")
-	f.StringToStringVar(&labels, "label", nil, "`name=value` by which jobs choose the node; may be repeated")
-	f.StringArrayVar(&circles, "circle", nil, "`NAME[=CONTEXT]` of a circle to serve too; may be repeated")
-	f.BoolVar(&dev, "dev", false, "to try things out: in a folder of its own, with samples and a worker, a link into the console, "+
-		"and buttons there that cause faults")
+	f.Uint32Var(&runner, "runner-id", 0, "")
+	f.StringArrayVar(&buses, "bus", nil, "")
+	f.StringVar(&streams, "stream", "", "")
+	f.BoolVar(&mayLose, "may-lose", false, "")
+	f.BoolVar(&acceptLoss, "accept-loss", false, "")
+	f.StringToStringVar(&labels, "label", nil, "")
+	f.StringArrayVar(&circles, "circle", nil, "")
+	f.BoolVar(&dev, "dev", false, "")
+	describe(f)
 	return c
 }
 
@@ -91,8 +87,10 @@ func (a *app) forDev(o *ServeOptions) error {
 // serving makes c a command that runs a node. prepare fills in what the flags
 // and arguments of c say.
 func (a *app) serving(c *cobra.Command, prepare func(o *ServeOptions, args []string) error) *cobra.Command {
+	c.Annotations = map[string]string{ownNode: "yes"}
 	var o ServeOptions
 	format, level := "text", slog.LevelInfo
+	o.LogLevel = &slog.LevelVar{}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if a.hooks.Serve == nil {
 			return domain.Invalidf("this program cannot run a node")
@@ -100,7 +98,7 @@ func (a *app) serving(c *cobra.Command, prepare func(o *ServeOptions, args []str
 		if a.nodeGiven {
 			return domain.Invalidf("--node is for commands that talk to a node; %s wants --data", c.Name())
 		}
-		if err := o.checkListen(); err != nil {
+		if err := CheckAddress("--listen", o.Listen); err != nil {
 			return err
 		}
 		if o.Grace < 0 || o.Lease < 0 {
@@ -109,7 +107,8 @@ func (a *app) serving(c *cobra.Command, prepare func(o *ServeOptions, args []str
 		if err := prepare(&o, args); err != nil {
 			return err
 		}
-		logger, err := a.logger(format, level)
+		o.LogLevel.Set(level)
+		logger, err := a.logger(format, o.LogLevel)
 		if err != nil {
 			return err
 		}
@@ -121,40 +120,49 @@ func (a *app) serving(c *cobra.Command, prepare func(o *ServeOptions, args []str
 		return a.hooks.Serve(c.Context(), o)
 	}
 	f := c.Flags()
-	f.StringVar(&o.Listen, "listen", "", "`address` to listen on over TCP, host:port, or none (default: the loopback only, for the console)")
-	f.StringVar(&o.RESP, "resp", "", "`address` to listen on for clients of Redis, host:port or unix:PATH (default: none)")
-	f.StringVar(&o.TLSCert, "tls-cert", "", "certificate `file` (PEM) for --listen and --resp")
-	f.StringVar(&o.TLSKey, "tls-key", "", "its key `file` (PEM)")
-	f.StringVar(&o.Name, "name", "", "the node's `name` (default: remembered, at first the host's)")
-	f.DurationVar(&o.Grace, "grace", 0, "how long what runs may go on at the end (default: the config's, "+domain.DefaultGrace.String()+")")
-	f.DurationVar(&o.Lease, "lease", 0, "length of a lease (default: the config's, "+domain.DefaultLease.String()+")")
+	f.StringVar(&o.Listen, "listen", "", "")
+	f.StringVar(&o.RESP, "resp", "", "")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "")
+	f.StringVar(&o.TLSKey, "tls-key", "", "")
+	f.StringVar(&o.Name, "name", "", "")
+	f.DurationVar(&o.Grace, "grace", 0, "")
+	f.DurationVar(&o.Lease, "lease", 0, "")
+	describe(f)
 	f.StringVar(&format, "log-format", format, "text or json")
 	f.TextVar(&level, "log-level", level, "debug, info, warn or error")
 	return c
 }
 
-// checkListen checks the flags about TCP before anything is opened.
+// CheckListen checks what is said about TCP, by flags and config file together, before
+// anything is opened.
 //
 // Errors: [domain.ErrInvalid].
-func (o ServeOptions) checkListen() error {
-	if o.Listen == "" || o.Listen == ListenNone {
-		if (o.TLSCert != "" || o.TLSKey != "") && o.RESP == "" {
-			return domain.Invalidf("--tls-cert and --tls-key are for --listen, which is missing")
-		}
+func (o ServeOptions) CheckListen() error {
+	if (o.Listen == "" || o.Listen == ListenNone) && (o.TLSCert != "" || o.TLSKey != "") && o.RESP == "" {
+		return domain.Invalidf("--tls-cert and --tls-key are for --listen, which is missing")
+	}
+	return CheckAddress("--listen", o.Listen)
+}
+
+// CheckAddress checks what is to be listened on; what says what asks for it.
+//
+// Errors: [domain.ErrInvalid].
+func CheckAddress(what, address string) error {
+	if address == "" || address == ListenNone {
 		return nil
 	}
-	_, port, err := net.SplitHostPort(o.Listen)
+	_, port, err := net.SplitHostPort(address)
 	if err == nil {
 		_, err = net.LookupPort("tcp", port)
 	}
 	if err != nil {
-		return domain.Invalidf("--listen %q: want host:port or :port, for example :7480, or none", domain.HideURL(o.Listen))
+		return domain.Invalidf("%s %q: want host:port or :port, for example :7480, or none", what, domain.HideURL(address))
 	}
 	return nil
 }
 
 // logger writes what happens to the standard error.
-func (a *app) logger(format string, level slog.Level) (*slog.Logger, error) {
+func (a *app) logger(format string, level slog.Leveler) (*slog.Logger, error) {
 	o := &slog.HandlerOptions{Level: level}
 	switch format {
 	case "text":

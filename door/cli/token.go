@@ -57,10 +57,10 @@ func (a *app) tokenCommand() *cobra.Command {
 A narrowed token grants nothing to others, administrates nothing and looks after no tokens.`
 	c.Flags().StringVar(&f.audience, "audience", "", "the `name` of the node it is for")
 	c.Flags().DurationVar(&f.life, "for", f.life, "how long it is good, up to 24h")
-	c.Flags().UintSliceVar(&f.contexts, "context", nil, "only for these contexts, by their `numbers`")
+	numbersVar(c.Flags(), &f.contexts, "context", "only for these contexts, by their `numbers`")
 	c.Flags().BoolVar(&f.readOnly, "read-only", false, "only to read")
 	c.Flags().StringSliceVar(&f.groups, "group", nil, "only for operations of these `nouns`, as jobs or flows; metrics is for /metrics")
-	c.Flags().StringVar(&f.name, "name", "", "what it is for: `ramet token list` shows it by this name, where the node can be reached")
+	c.Flags().StringVar(&f.name, "name", "", "what it is for: a `name` by which the list of tokens shows it, where the node can be reached")
 	c.AddCommand(a.tokenList(), a.tokenRevoke())
 	return c
 }

@@ -208,6 +208,8 @@ func standing(j *domain.Job, now time.Time) string {
 		return "submitted"
 	case j.Cancel != "":
 		return "stopping"
+	case j.Suspended != nil:
+		return "waits " + suspendedText(j.Suspended)
 	case j.NextRetryMs != 0:
 		return fmt.Sprintf("attempt %d failed, next try in %s", j.Attempt, span(max(0, time.UnixMilli(j.NextRetryMs).Sub(now))))
 	case j.Status == domain.JobStarted && j.StartedMs != 0:

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
@@ -22,6 +23,9 @@ type action struct {
 	Command string
 	// Primary is what the person most likely came for.
 	Primary bool
+	// Open is one that was asked for and not done: what was typed is there, Typed the comment.
+	Open  bool
+	Typed string
 }
 
 // Mark tells an action from the others of its page. When another comes to its place, a sheet
@@ -45,6 +49,49 @@ type field struct{ Name, Value string }
 
 // step names a step for an action.
 func stepField(name string) []field { return []field{{"step", name}} }
+
+// again opens an action again that was asked for and refused, with what was typed into it.
+func (v *visit) again(a *action) {
+	if v.refusal == nil || a.Post != v.r.URL.Path || slices.ContainsFunc(a.Fields, func(f field) bool { return v.r.PostForm.Get(f.Name) != f.Value }) {
+		return
+	}
+	a.Open, a.Typed = true, v.r.PostForm.Get("comment")
+	for i := range a.Inputs {
+		in := &a.Inputs[i]
+		if in.Value = v.lastOf(in.Name); in.Secret {
+			in.Value = ""
+		}
+		if in.wrong != nil {
+			in.Fault = in.wrong(in.Value)
+		}
+	}
+}
+
+// lastOf is the last value of a field of the form: of one that is ticked there are two.
+func (v *visit) lastOf(name string) string {
+	values := v.r.PostForm[name]
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
+// typedIntoForm reports whether a person has written something into the form that was sent.
+func (v *visit) typedIntoForm(names ...string) bool {
+	for name := range v.r.PostForm {
+		if (slices.Contains(names, name) || strings.HasPrefix(name, answerPrefix)) && strings.TrimSpace(v.lastOf(name)) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// refused shows the page of a thing again whose action was refused: what was typed into it
+// must not be lost. The page stays as it is until it is left, so that nothing takes it away.
+func (v *visit) refused(page func(v *visit) error, at string, err error) error {
+	v.refusal, v.refusedAt = err, at
+	return page(v)
+}
 
 // did shows what an action did on the page that it was asked for on.
 func (v *visit) did(to, sentence string, err error) error {

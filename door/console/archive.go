@@ -37,14 +37,16 @@ func (v *visit) archivePage() error {
 	if d, err := time.ParseDuration(q.Get("since")); err == nil { // what is none filters nothing
 		f.FromMs = v.now.Add(-d).UnixMilli()
 	}
+	fields := v.fields(typed("text", "Words", f.Text, "timeout"), typed("blueprint", "Blueprint", f.Blueprint, "nightly"),
+		typed("since", "Since", q.Get("since"), "24h"),
+		typed("where", "Where", f.Where, "record.end_ms - record.begin_ms > 60000"))
 	found, err := call(v, api.ArchiveSearch, api.ArchiveParams{Context: v.tenant.ID, ArchiveFilter: f})
-	if err != nil {
+	if err = blame(err, fields); err != nil {
 		return err
 	}
 	b := &listBody{Title: "Archive", Filtered: filtered(q), All: v.path("archive"), Pager: v.pagerOf("archive", q, found.Next),
-		None: "Nothing has ended here yet, or it is still on the board. What ends is archived before it leaves the board.",
-		Fields: v.fields(typed("text", "Words", f.Text, "timeout"), typed("blueprint", "Blueprint", f.Blueprint, "nightly"), typed("since", "Since",
-			q.Get("since"), "24h"), typed("where", "Where", f.Where, "record.end_ms - record.begin_ms > 60000"))}
+		None:   "Nothing has ended here yet, or it is still on the board. What ends is archived before it leaves the board.",
+		Fields: fields}
 	for _, k := range [...]struct{ name, kind string }{{"All", ""}, {"Jobs", string(domain.ArchiveJob)}, {"Flows", string(domain.ArchiveFlow)},
 		{"Messages", string(domain.ArchiveMessage)}} {
 		b.Filters = append(b.Filters, v.choice("archive", k.name, "kind", k.kind))
@@ -65,7 +67,7 @@ func (v *visit) archivePage() error {
 	if f.Text != "" {
 		command = append(command, f.Text)
 	}
-	v.render(nethttp.StatusOK, page{Title: "Archive", Template: "list", Noun: "Archive", Command: v.command(v.flags(command, "kind", "status", "reason",
+	v.render(statusOf(fields), page{Title: "Archive", Template: "list", Noun: "Archive", Command: v.command(v.flags(command, "kind", "status", "reason",
 		"type", "blueprint", "trigger", "caller", "since", "where")...),
 		Crumbs: []crumb{{"Archive", ""}}, Body: b})
 	return nil

@@ -35,7 +35,9 @@ func newArchiveRig(t *testing.T, job domain.Job, logs ...string) *rig {
 	if err := a.Put(t.Context(), []archive.Record{rec, flow}); err != nil {
 		t.Fatal(err)
 	}
-	return newRig(t, func(_ *rig, p *service.Parts) { p.Archive = a })
+	r := newRig(t, func(_ *rig, p *service.Parts) { p.Archive = a })
+	r.archive = a
+	return r
 }
 
 func failedJob() domain.Job {
@@ -86,11 +88,36 @@ func TestTheOverviewCountsTheLastHour(t *testing.T) {
 	r := newArchiveRig(t, j)
 	r.now = func() time.Time { return time.UnixMilli(14*60_000 + 500) }
 	b := r.as(reader)
-	b.has(b.get(200, path("")), `<span class="value">1</span>`, "ended in the last hour", "<title>00:12: 1 ended, 1 in error</title>", "jobs running", "jobs waiting")
+	b.has(b.get(200, path("")), `<span class="value">1</span>`, "ended in the last hour", "<title>00:12: 1 ended, 1 in error</title>",
+		"jobs running", "jobs waiting")
 	r.now = func() time.Time { return time.UnixMilli(80 * 60_000) }
 	b.hasNot(b.get(200, path("")), "00:12: ")
 	b = newRig(t).as(reader)
 	b.hasNot(b.get(200, path("")), "ended in the last hour") // there is no archive to count it
+}
+
+// TestAMinuteThatMayStillChangeIsNotCountedForEachPage holds that a page which is made twice a
+// second does not count thousands of records each time.
+func TestAMinuteThatMayStillChangeIsNotCountedForEachPage(t *testing.T) {
+	j := failedJob()
+	j.FinishedMs = 60*60_000 + 100
+	r := newArchiveRig(t, j)
+	now := time.UnixMilli(60*60_000 + 1000)
+	r.now = func() time.Time { return now }
+	b := r.as(reader)
+	b.has(b.get(200, path("")), "01:00: 1 ended")
+	j.ID = 10
+	rec, err := archive.OfJob(7, &j, nil)
+	if err == nil {
+		err = r.archive.Put(t.Context(), []archive.Record{rec})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(4 * time.Second)
+	b.has(b.get(200, path("")), "01:00: 1 ended")
+	now = now.Add(2 * time.Second)
+	b.has(b.get(200, path("")), "01:00: 2 ended")
 }
 
 func TestEarlierAttemptsAreFoundInTheLog(t *testing.T) {
@@ -100,9 +127,12 @@ func TestEarlierAttemptsAreFoundInTheLog(t *testing.T) {
 	}
 	t.Cleanup(func() { a.Close() })
 	j := failedJob()
-	j.Attempt, j.StartedMs = 3, 9000
-	rec, err := archive.OfJob(7, &j, []domain.Log{{AtMs: 1000, Stream: "stdout", Attempt: 1, Line: "one"}, {AtMs: 2500, Stream: "ramet", Attempt: 1, Line: "<b>shop</b> is away"},
-		{AtMs: 4000, Stream: "stderr", Attempt: 2, Line: "\x1b[31mtwo"}, {AtMs: 9000, Stream: "stdout", Attempt: 3, Line: "three"}})
+	j.Attempt, j.StartedMs, j.Losses, j.Failures = 3, 9000, 1, 2
+	rec, err := archive.OfJob(7, &j, []domain.Log{{AtMs: 1000, Stream: "stdout", Attempt: 1, Line: "one"},
+		{AtMs: 2500, Stream: "ramet", Attempt: 1, Line: "<b>shop</b> is away"},
+		{AtMs: 4000, Stream: "stderr", Attempt: 2, Line: "\x1b[31mtwo"},
+		{AtMs: 4500, Stream: "ramet", Attempt: 2, Line: "attempt 2 ended: exit code 3; the next begins in 4s"},
+		{AtMs: 9000, Stream: "stdout", Attempt: 3, Line: "three"}})
 	if err == nil {
 		err = a.Put(t.Context(), []archive.Record{rec})
 	}
@@ -112,6 +142,13 @@ func TestEarlierAttemptsAreFoundInTheLog(t *testing.T) {
 	r := newRig(t, func(_ *rig, p *service.Parts) { p.Archive = a })
 	b := r.as(reader)
 	page := b.get(200, path("jobs/10/9?tab=history"))
-	b.has(page, "was in attempt 1, which wrote 2 lines in 1.5 s, in the end:", "&lt;b&gt;shop&lt;/b&gt; is away", "was in attempt 2, which wrote 1 line", "began attempt 3")
+	b.has(page, "was in attempt 1, which wrote 2 lines in 1.5 s, in the end:", "&lt;b&gt;shop&lt;/b&gt; is away", "wrote 1 line;",
+		"attempt 2 ended: exit code 3; the next begins in 4s", "began attempt 3",
+		"<dt>failed</dt><dd>2 attempts</dd>", "<dt>lost</dt><dd>1 attempt</dd>")
+	log := b.get(200, path("jobs/10/9")) // with a mark where another attempt begins
+	b.has(log, `aria-label="attempt 2 begins"`, `aria-label="attempt 3 begins"`)
+	b.hasNot(log, `aria-label="attempt 1 begins"`)
+	b.has(b.get(200, path("jobs/10/9?from=2")), `aria-label="attempt 2 begins"`)
+	b.hasNot(b.get(200, path("jobs/10/9?from=3")), `aria-label="attempt 2 begins"`)
 	b.hasNot(page, "\x1b", "attempt 3, which")
 }

@@ -11,6 +11,7 @@ import (
 	nethttp "net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 // This file has what pages are made of: their templates, and the one style sheet and the
@@ -26,7 +27,9 @@ var (
 	// assetPath is where both are. It has their hash, so that browsers may keep them for
 	// ever, and get others with another version.
 	assetPath = Path + "assets/" + hashOf(styleSheet, script) + "/"
-	templates = parseTemplates()
+	// templates are parsed when the first page is asked for: that takes longer than most commands,
+	// which are the same program and show none.
+	templates = sync.OnceValue(parseTemplates)
 )
 
 // joined is the text of all files of a folder.
@@ -89,7 +92,7 @@ func (c *Console) mountAssets() {
 }
 
 func (c *Console) asset(name, media string, text []byte) {
-	packed := compressed(text)
+	packed := sync.OnceValue(func() []byte { return compressed(text) })
 	c.mux.HandleFunc("GET "+assetPath+name, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		h := w.Header()
 		h.Set("Content-Type", media)
@@ -97,7 +100,7 @@ func (c *Console) asset(name, media string, text []byte) {
 		h.Set("Vary", "Accept-Encoding")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			h.Set("Content-Encoding", "gzip")
-			_, _ = w.Write(packed)
+			_, _ = w.Write(packed())
 			return
 		}
 		_, _ = w.Write(text) // the browser may be gone; nothing is to be done about it

@@ -81,6 +81,58 @@ func (v *visit) banRow(ban *domain.Ban) row {
 		when(v.at(ban.UntilMs)), lift}}
 }
 
+// stopped says that all of the context is held up: on each of its pages, for nothing else that
+// stands there explains why nothing is begun. It is nil where nothing does, or who looks may
+// not know.
+func (v *visit) stopped() *sentence {
+	if v.tenant.ID == 0 || !v.may(api.BanList.Operation) {
+		return nil
+	}
+	list, err := call(v, api.BanList, api.ListBansParams{Context: v.tenant.ID})
+	if err != nil {
+		return nil // the page itself says what is away
+	}
+	for i := range list.Bans {
+		b := &list.Bans[i]
+		if b.Kind != domain.BanContext && b.Kind != domain.BanAll {
+			continue
+		}
+		return v.stoppedBy(b)
+	}
+	return nil
+}
+
+// stops is what a ban on a whole context holds up, by its level.
+var stops = map[domain.BanLevel]string{
+	domain.BanPick:   "what runs goes on, nothing more is begun, and what comes waits",
+	domain.BanCreate: "what runs goes on, nothing more is begun, and flows make no more jobs",
+	domain.BanSubmit: "what runs goes on, nothing more is begun, and nothing is taken in",
+}
+
+func (v *visit) stoppedBy(b *domain.Ban) *sentence {
+	name := contextName(v.tenant)
+	s := &sentence{State: state{"held", held}, Text: "Context " + name + " is stopped: " + stops[b.Level] + ".", Since: v.at(b.AtMs),
+		Why: upper(b.Reason) + " (" + actorText(b.By) + ")"}
+	if b.Kind == domain.BanAll {
+		s.Text = "Everything is stopped, in each context: " + stops[b.Level] + "."
+	}
+	if b.UntilMs != 0 {
+		s.Next = "ends by itself in " + v.at(b.UntilMs).Ago
+	}
+	mine := b.Kind == domain.BanContext && b.Context == v.tenant.ID
+	switch operators := b.By == domain.Operator || !mine; {
+	case mine && v.may(api.BanLift.Operation) && (!operators || v.mayOnNode(api.BanLiftAll.Operation)):
+		s.Actions = []action{{Name: "Let it go on", Verb: "Lift the ban", Post: v.path("operate/bans/lift") + with("kind", string(b.Kind)),
+			Fields: []field{{"next", v.r.URL.RequestURI()}}, Will: "What it holds up goes on, and begins as runners have room.",
+			Command: "ramet ban lift " + quotedScope(b.BanScope)}}
+	case operators:
+		s.Why += "; the operator lifts it: ramet ban lift " + quotedScope(b.BanScope)
+	default:
+		s.Why += "; an admin lifts it: ramet ban lift " + quotedScope(b.BanScope)
+	}
+	return s
+}
+
 // quotedScope is a scope as it is typed, whose name is safe to paste.
 func quotedScope(s domain.BanScope) string {
 	if s.Name != "" {
@@ -105,7 +157,11 @@ func (v *visit) setBan() error {
 func (v *visit) liftBan() error {
 	scope := domain.BanScope{Kind: domain.BanKind(v.r.FormValue("kind")), Context: v.tenant.ID, Name: v.r.FormValue("name")}
 	_, err := call(v, api.BanLift, api.LiftParams{In: v.tenant.ID, BanScope: scope})
-	return v.did(v.path("operate/bans"), "The ban is lifted: what it held up goes on.", err)
+	to := v.path("operate/bans")
+	if v.r.PostFormValue("next") != "" {
+		to = next(v.r.PostFormValue("next"))
+	}
+	return v.did(to, "The ban is lifted: what it held up goes on.", err)
 }
 
 // whyHeld asks why something is held up: it is what those read who wait.

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"errors"
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -13,18 +12,17 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// This file has one blueprint: its graph, source, versions and differences, and the form
-// that starts a flow of it. The editor is in blueprintedit.go.
+// This file has one blueprint: its graph, source, versions and differences. The form that
+// starts a flow of it is in start.go, the editor in blueprintedit.go.
 
 func (c *Console) mountBlueprint() {
-	c.inContext("GET blueprint", func(v *visit) error { return v.blueprintPage("", nil) })
+	c.inContext("GET blueprint", (*visit).blueprintPage)
 	c.inContext("POST blueprint/start", (*visit).startBlueprint)
 	c.inContext("POST blueprint/delete", (*visit).deleteBlueprint)
 }
 
-// blueprintPage shows a version; fault is why a flow of it could not be started with what
-// was typed.
-func (v *visit) blueprintPage(fault string, typed map[string]string) error {
+// blueprintPage shows a version.
+func (v *visit) blueprintPage() error {
 	name := v.r.FormValue("name")
 	version, _ := strconv.Atoi(v.r.FormValue("version")) // what is no number is the newest
 	stored, err := call(v, api.BlueprintShow, api.BlueprintParams{Context: v.tenant.ID, Name: name, Version: version})
@@ -54,31 +52,36 @@ func (v *visit) blueprintPage(fault string, typed map[string]string) error {
 	}
 	var key string
 	key, b.Tabs = v.tabsOf(at, tabs...)
-	command := []string{"blueprint", "show", name}
+	command, status := v.command("blueprint", "show", name), nethttp.StatusOK
 	switch key {
 	case "graph":
 		b.Sections = v.blueprintSteps(bp, at(""))
 	case "source":
 		b.Sections = []section{{Lines: linesOf(string(blueprint.YAML(bp)))}}
 	case "versions":
-		b.Sections, command = []section{v.versionsOf(name, newest, at(key))}, []string{"blueprint", "versions", name}
+		b.Sections, command = []section{v.versionsOf(name, newest, at(key))}, v.command("blueprint", "versions", name)
 	case "differences":
-		b.Sections, command, err = v.differences(name, stored.Version)
+		var words []string
+		b.Sections, words, err = v.differences(name, stored.Version)
+		command = v.command(words...)
 	case "start":
-		b.Sections, command = []section{v.startForm(&stored, fault, typed)}, []string{"flow", "submit", name}
+		var form *makeBody
+		var done bool
+		if form, status, done, err = v.startSection(&stored); done {
+			return err
+		}
+		b.Sections, command = []section{{Asks: form}}, form.Command
 	}
 	if err != nil {
 		return err
 	}
-	pg := page{Title: stored.Name, Template: "detail", Noun: "Blueprints", Command: v.command(command...), Body: b,
+	pg := page{Title: stored.Name, Template: "detail", Noun: "Blueprints", Command: command, Body: b,
 		Crumbs: []crumb{{"Blueprints", v.path("blueprints")}, {stored.Name, ""}}}
 	if list := newest.Blueprints; len(list) > 0 && v.r.FormValue("cursor") == "" && list[0].Version > stored.Version {
-		pg.Sentence = &sentence{State: state{"old", held}, Text: "This is version " + strconv.Itoa(stored.Version) + ". The newest is " + strconv.Itoa(list[0].Version) + "."}
+		pg.Sentence = &sentence{State: state{"old", held}, Text: "This is version " + strconv.Itoa(stored.Version) + ". The newest is " +
+			strconv.Itoa(list[0].Version) + "."}
 	}
-	if fault != "" {
-		pg.Sentence = &sentence{State: state{"not started", errored}, Text: fault}
-	}
-	v.render(nethttp.StatusOK, pg)
+	v.render(status, pg)
 	return nil
 }
 
@@ -86,7 +89,8 @@ func (v *visit) blueprintPage(fault string, typed map[string]string) error {
 func (v *visit) blueprintActions(s *domain.StoredBlueprint) (list []action) {
 	if v.may(api.BlueprintDelete.Operation) {
 		list = append(list, action{Name: "Delete", Verb: "Delete the blueprint", Post: v.path("blueprint/delete"), Fields: []field{{"name", s.Name}},
-			Will:    "The blueprint leaves the board with all its versions; no schedule can make flows of it any more. Flows that there are go on. This cannot be undone.",
+			Will: "The blueprint leaves the board with all its versions; no schedule can make flows of it any more. Flows that there are go on. " +
+				"This cannot be undone.",
 			Command: v.command("blueprint", "delete", s.Name)})
 	}
 	return list
@@ -98,14 +102,18 @@ func (v *visit) blueprintSteps(b *domain.Blueprint, link string) []section {
 	list := []section{{Graph: v.blueprintGraph(b, chosen, link)}}
 	i := slices.IndexFunc(b.Steps, func(s domain.Step) bool { return s.Name == chosen })
 	if i < 0 {
+		if len(b.Inputs) > 0 {
+			list = append(list, section{Title: "Inputs", Pairs: inputPairs(b)})
+		}
 		if len(b.Params) > 0 {
 			list = append(list, section{Title: "Params", Pairs: pairs(b.Params)})
 		}
 		return list
 	}
 	s := &b.Steps[i]
-	settings := []pair{{"kind", string(kindOf(s))}}
-	for _, p := range []pair{{"what for", s.Summary}, {"script type", string(s.ScriptType)}, {"needs", strings.Join(s.Needs, ", ")}, {"when", s.When}, {"at", s.At}} {
+	settings := []pair{{"kind", string(s.KindOr())}}
+	for _, p := range []pair{{"what for", s.Summary}, {"script type", string(s.ScriptType)}, {"needs", strings.Join(s.Needs, ", ")},
+		{"when", s.When}, {"at", s.At}} {
 		if p.Value != "" {
 			settings = append(settings, p)
 		}
@@ -134,7 +142,8 @@ func (v *visit) versionsOf(name string, found api.BlueprintPage, here string) se
 		if e.Version > 1 {
 			changes = linkTo("what it changed", v.path("blueprint")+with("name", name, "tab", "differences", "to", strconv.Itoa(e.Version)))
 		}
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(strconv.Itoa(e.Version), link), words(e.Summary), when(v.at(e.UpdatedMs)), words(actorText(e.By)), changes}})
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(strconv.Itoa(e.Version), link), words(e.Summary), when(v.at(e.UpdatedMs)),
+			words(actorText(e.By)), changes}})
 	}
 	p := pager{}
 	if found.Next != "" {
@@ -176,54 +185,6 @@ func changesOf(list []domain.DocumentChange) (lines []change) {
 		}
 	}
 	return lines
-}
-
-// paramPrefix is what the fields of the start form have before a param's name.
-const paramPrefix = "param."
-
-// startForm asks for what a flow needs. What is left empty is as the blueprint has it.
-func (v *visit) startForm(s *domain.StoredBlueprint, fault string, values map[string]string) section {
-	a := &action{Verb: "Start 1 flow", Post: v.path("blueprint/start"), Fields: []field{{"name", s.Name}, {"version", strconv.Itoa(s.Version)}},
-		Will:    "Makes 1 flow of version " + strconv.Itoa(s.Version) + ". A param that is left empty is as the blueprint has it.",
-		Command: v.command("flow", "submit", s.Name, "--version", strconv.Itoa(s.Version), "--trigger", cmp.Or(values["trigger"], "TRIGGER"))}
-	a.Inputs = append(a.Inputs, typed("trigger", "Trigger: what the flow is called beside its blueprint; one flow of a name is made, ever",
-		values["trigger"], "2026-12-24"))
-	for _, p := range pairs(s.Blueprint.Params) {
-		a.Inputs = append(a.Inputs, typed(paramPrefix+p.Name, p.Name, values[p.Name], p.Value))
-	}
-	return section{Form: a}
-}
-
-// startBlueprint makes a flow of what was typed.
-func (v *visit) startBlueprint() error {
-	if err := v.r.ParseForm(); err != nil {
-		return domain.Invalidf("this form cannot be read: %v", err)
-	}
-	form := v.r.PostForm
-	version, err := strconv.Atoi(form.Get("version"))
-	if err != nil {
-		return domain.Invalidf("version %q: want a number", domain.PlainText(form.Get("version"), 20))
-	}
-	params, values := map[string]string{}, map[string]string{"trigger": form.Get("trigger")}
-	for name, value := range form {
-		if param, ok := strings.CutPrefix(name, paramPrefix); ok && value[0] != "" {
-			params[param], values[param] = value[0], value[0]
-		}
-	}
-	done, err := call(v, api.FlowSubmit, api.SubmitFlowParams{Context: v.tenant.ID,
-		FlowInput: api.FlowInput{Blueprint: form.Get("name"), Version: version, Trigger: form.Get("trigger"), Params: params}})
-	if err == nil && len(done.Flows) == 1 && done.Flows[0].Error != nil {
-		err = errors.New(done.Flows[0].Error.Detail)
-	}
-	if err != nil {
-		v.r.Form.Set("tab", "start")
-		return v.blueprintPage(sentenceOf(err), values)
-	}
-	flow, said := done.Flows[0], "The flow was started."
-	if flow.Existing {
-		said = "There was a flow of that trigger already: this is it."
-	}
-	return v.did(v.path("flows/%d", flow.ID), said, nil)
 }
 
 func (v *visit) deleteBlueprint() error {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	nethttp "net/http"
 	"strconv"
 
@@ -38,7 +37,8 @@ func (v *visit) blueprintsPage() error {
 	t := table{Name: "Blueprints", Head: []column{{"Blueprint", "name"}, {"Version", "num"}, {"What for", "why"}, {"Stored", ""}, {"By", ""}, {"Flows", ""}}}
 	for _, e := range list.Blueprints {
 		link := v.blueprintLink(e.Name, 0)
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(e.Name, link), number(int64(e.Version)), words(e.Summary), when(v.at(e.UpdatedMs)), words(actorText(e.By)),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(e.Name, link), number(int64(e.Version)), words(e.Summary), when(v.at(e.UpdatedMs)),
+			words(actorText(e.By)),
 			linkTo("its flows", v.path("flows")+with("blueprint", e.Name))}})
 	}
 	b.Tables = []table{t}
@@ -52,7 +52,7 @@ func (v *visit) blueprintGraph(b *domain.Blueprint, chosen, link string) *graph 
 	f := &domain.FlowView{}
 	for i := range b.Steps {
 		s := &b.Steps[i]
-		f.Steps = append(f.Steps, domain.StepView{Name: s.Name, Kind: kindOf(s), Phase: s.Phase, Needs: s.Needs})
+		f.Steps = append(f.Steps, domain.StepView{Name: s.Name, Kind: s.KindOr(), Phase: s.Phase, Needs: s.Needs})
 	}
 	g := v.graphOf(f, &stepRow{Name: chosen})
 	for i, n := range g.Nodes {
@@ -63,17 +63,4 @@ func (v *visit) blueprintGraph(b *domain.Blueprint, chosen, link string) *graph 
 		}
 	}
 	return g
-}
-
-// kindOf is what a step is made of, where its file does not say that.
-func kindOf(s *domain.Step) domain.StepKind {
-	switch {
-	case s.Kind != "":
-		return s.Kind
-	case s.Shard != nil:
-		return domain.StepShard
-	case s.Pack != nil:
-		return domain.StepPack
-	}
-	return cmp.Or(s.Kind, domain.StepSingle)
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	nethttp "net/http"
 	"net/url"
 	"strconv"
@@ -96,8 +97,15 @@ func (v *visit) bulkPage() error {
 	if err != nil {
 		return err
 	}
+	back, err := v.cameBack(b)
+	if err != nil {
+		return err
+	}
 	id := strconv.Itoa(int(b.ID))
 	st := bulkState(b)
+	if st.Class == succeeded && back != nil {
+		st = state{"done in part", failed}
+	}
 	body := &detailBody{Title: "Bulk operation " + id, State: st, Facts: []fact{{Name: "what", Text: b.Operation}, {Name: "began", At: v.at(b.BeganMs)},
 		{Name: tookOr(b.Final(), "took", "so far"), Text: v.took(b.BeganMs, b.EndedMs)}, {Name: "by", Text: actorText(b.CallerID)}}}
 	add := func(name, text string) {
@@ -107,6 +115,9 @@ func (v *visit) bulkPage() error {
 	}
 	add("saga", b.Saga)
 	add("to", bulkOf(b))
+	if back != nil {
+		body.Facts = append(body.Facts, *back)
+	}
 	dealt := b.Done + b.Failed + b.Skipped
 	body.Sections = []section{{Progress: &progress{dealt, max(b.Total, dealt, 1)}}}
 	if len(b.Failures) > 0 {
@@ -120,6 +131,13 @@ func (v *visit) bulkPage() error {
 	pg := page{Title: body.Title, Template: "detail", Noun: "Operate", Command: v.command("bulk", "show", id), Body: body,
 		Crumbs:   []crumb{{"Operate", v.path("operate")}, {"Bulk operations", v.path("operate/bulk")}, {id, ""}},
 		Sentence: &sentence{State: st, Text: bulkSentence(b), Why: b.Error, Since: v.at(b.EndedMs), Ended: b.Final()}}
+	if back != nil {
+		pg.Sentence.Text = strings.TrimSuffix(pg.Sentence.Text, ".") + "; " + back.Text + " came back, or came meanwhile."
+		pg.Sentence.Why = cmp.Or(b.Error, "What was replayed and failed again is a dead letter once more: it counts as done, for it had its chance.")
+	}
+	if b.Operation == api.DeadLetterReplay.Name {
+		pg.Follow = lists("dead_letter") // what fails again comes back later
+	}
 	if !b.Final() {
 		pg.Follow = &follow{every: time.Second, pause: time.Second} // nobody tells how far it is
 		if v.may(api.BulkCancel.Operation) {
@@ -130,6 +148,31 @@ func (v *visit) bulkPage() error {
 	}
 	v.render(nethttp.StatusOK, pg)
 	return nil
+}
+
+// cameBack says how many letters there are again, or anew, that a replay found or would find
+// now: they are younger than it. nil: there are none, or it is no replay.
+func (v *visit) cameBack(b *domain.Bulk) (*fact, error) {
+	filter, err := url.ParseQuery(b.Filter)
+	if b.Operation != api.DeadLetterReplay.Name || err != nil {
+		return nil, nil
+	}
+	filter.Del("to_ms")
+	filter.Del("before_ms")
+	filter.Set("from_ms", strconv.FormatInt(b.BeganMs, 10))
+	p := api.ListDeadLettersParams{Context: v.tenant.ID, Count: true}
+	if err := api.DeadLetterList.ReadQuery(&p, filter); err != nil {
+		return nil, err
+	}
+	found, err := call(v, api.DeadLetterList, p)
+	if err != nil || found.Count == nil || found.Count.Matching == 0 {
+		return nil, err
+	}
+	back := &fact{Name: "came back", Text: strconv.Itoa(found.Count.Matching), Link: v.path("letters/list") + behindMark(filter)}
+	if found.Count.More {
+		back.Text = "more than " + back.Text
+	}
+	return back, nil
 }
 
 // firstOf says that not all are shown, "" where all are.

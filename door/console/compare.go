@@ -145,10 +145,7 @@ func (c *comparison) values(title string, a, b map[string]string, same string) s
 	case len(t.Rows) == 0:
 		s.None = same
 	case equal > 0:
-		s.Intro = plural(equal, "more value") + " are the same."
-		if equal == 1 {
-			s.Intro = "1 more value is the same."
-		}
+		s.Intro = counted(equal, "more value is", "more values are") + " the same."
 	}
 	return s
 }

@@ -61,6 +61,7 @@ type Console struct {
 	followed map[string]bool   // the patterns of pages that live; whether each actor sees one of its own
 	hub      *hub
 	hours    hours
+	looks    looks
 	guard    *nethttp.CrossOriginProtection
 }
 
@@ -90,6 +91,7 @@ func New(cfg Config) *Console {
 	c.mountSagas()
 	c.mountSchedules()
 	c.mountBlueprints()
+	c.mountWebhooks()
 	c.mountEffects()
 	c.mountLetters()
 	c.mountMessages()
@@ -198,6 +200,10 @@ type visit struct {
 	now     time.Time
 	tenant  domain.Tenant          // the context of the page; ID 0: none
 	jobs    map[string]*domain.Job // that openJob has read, by key
+	made    []*domain.Job          // that jobsMade has read
+	// refusal is why an action was refused whose page is shown again, at its own address.
+	refusal   error
+	refusedAt string
 	// piece takes the page where it is made for those who follow it; nil: it is answered with.
 	piece *piece
 	// run and failed are what a stream's handler found.
@@ -330,7 +336,15 @@ type failure struct {
 // does not look like a page.
 func (v *visit) render(status int, p page) {
 	var text bytes.Buffer
-	p.SignedIn = v.signedIn()
+	p.SignedIn, p.Held = v.signedIn(), v.stopped()
+	if v.refusal != nil && status == nethttp.StatusOK {
+		if f, known := api.FailureOf(v.refusal); known {
+			status = f.Status
+		}
+	}
+	if status >= nethttp.StatusBadRequest {
+		p.Follow = nil // what cannot be shown does not change
+	}
 	if v.piece != nil {
 		if v.written(&text, "main", &p) {
 			v.piece.status, v.piece.text, v.piece.follow = status, text.Bytes(), p.Follow
@@ -352,7 +366,7 @@ func (v *visit) render(status int, p page) {
 
 // written writes a page, or its content alone.
 func (v *visit) written(to *bytes.Buffer, template string, p *page) bool {
-	err := templates[p.Template].ExecuteTemplate(to, template, p)
+	err := templates()[p.Template].ExecuteTemplate(to, template, p)
 	if err != nil {
 		v.console.cfg.Logger.Error("BUG: a page of the console cannot be written", "path", v.r.URL.Path, "err", err)
 	}

@@ -21,7 +21,8 @@
 //
 // What is offered follows from the rights of who looks (visit.may); the operation asks for
 // itself all the same. A thing to do is an action: a form under a button, which says what
-// will happen, to how many, and the command that does the same.
+// will happen, to how many, and the command that does the same. What is made of more than
+// that has a page of its own, a makeBody (make.go).
 //
 // What others wrote goes through html/template, and through plain, ansi or linesOf, which
 // leave nothing that acts: no markup, no escape sequence, no turned direction.
@@ -36,7 +37,8 @@
 //	board ──> feed, one for a context ──> shown, a page at one class of rights ──> viewers
 //	 keys                     what it follows │ text, and what differs
 //
-// The log of a job is sent line by line, as the template writes lines.
+// The log of a job is sent line by line, as the template writes lines; it, too, is read once
+// for all who see the same (sharedlog.go).
 //
 // # Who looks
 //
@@ -50,4 +52,6 @@
 //
 // One for each context of which somebody follows a page: it hears what changes there. It has
 // ended when the last of them leaves. Pages are made by those who look at them, in turns.
+// One for each log that somebody follows, which ends with the looking of who began it; then
+// another of those who look begins one.
 package console

@@ -54,7 +54,8 @@ func (v *visit) effectsPage() error {
 		"num"}, {"Why", "why"}}}
 	b := &listBody{Title: "Effects", Intro: "Calls to the outside that this node does for sagas and flows, and how their targets answer.",
 		Filtered: want != "", All: v.path("effects"),
-		None: "This node has no effect that context " + contextName(v.tenant) + " may use. What effects there are is said in the config files of nodes, under `effects`."}
+		None: "This node has no effect that context " + contextName(v.tenant) +
+			" may use. What effects there are is said in the config files of nodes, under `effects`."}
 	for _, name := range []string{"", "ready", "failed last", "breaker open", "paused"} {
 		label := upper(name)
 		if name == "" {
@@ -89,7 +90,7 @@ func (v *visit) effectsPage() error {
 	if bad > 0 {
 		pg.Sentence = &sentence{State: state{"in trouble", errored}, Text: first + "."}
 		if bad > 1 {
-			pg.Sentence.Next = plural(bad-1, "other effect") + " stands like this"
+			pg.Sentence.Next = counted(bad-1, "other effect stands", "other effects stand") + " like this"
 		}
 	}
 	v.render(nethttp.StatusOK, pg)
@@ -173,7 +174,7 @@ func (v *visit) effectActions(e *domain.EffectStatus) (list []action) {
 	}
 	if e.Paused != "" {
 		add(api.EffectResume.Operation, "resume", action{Name: "Resume", Verb: "Resume the effect", Primary: true,
-			Will: "The " + plural(int(e.Pending), "command") + " that wait go out.", Command: v.command("effect", "resume", e.Name)})
+			Will: upper(counted(int(e.Pending), "command that waits goes", "commands that wait go")) + " out.", Command: v.command("effect", "resume", e.Name)})
 	} else {
 		add(api.EffectPause.Operation, "pause", action{Name: "Pause", Verb: "Pause the effect",
 			Will: "Commands of context " + contextName(v.tenant) + " for it wait. Calls that are under way go on.", Command: v.command("effect", "pause", e.Name)})

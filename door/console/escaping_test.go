@@ -51,13 +51,14 @@ func TestWhatOthersWroteDoesNothing(t *testing.T) {
 	for _, p := range []string{"", "flows", "jobs", "flows?blueprint=" + "%3Cscript%3Ealert(1)%3C/script%3E", "flows?trigger=%22%3E%3Cimg%20src=x%3E"} {
 		harmless(t, b.get(200, path("%s", p)))
 	}
-	for _, tab := range []string{"graph", "gantt", "steps", "logs", "data", "history"} {
+	for _, tab := range []string{"graph", "gantt", "steps", "logs", "logs&by=time", "data", "history"} {
 		harmless(t, b.get(200, path("flows/%d?tab=%s&step=%%3Csvg+onload=alert(1)%%3E", id, tab)))
 	}
 	for _, tab := range []string{"log", "data", "script", "history"} {
 		harmless(t, b.get(200, path("jobs/%d/%d?tab=%s", key.Caller, key.ID, tab)))
 	}
-	for _, p := range []string{"%3Cscript%3Ealert(1)%3C/script%3E", "flows/%3Csvg%20onload=alert(1)%3E", "jump?q=%3Csvg%20onload=alert(1)%3E", "flows?status=%3Cscript%3Ealert(1)%3C/script%3E"} {
+	for _, p := range []string{"%3Cscript%3Ealert(1)%3C/script%3E", "flows/%3Csvg%20onload=alert(1)%3E", "jump?q=%3Csvg%20onload=alert(1)%3E",
+		"flows?status=%3Cscript%3Ealert(1)%3C/script%3E"} {
 		a := b.send(statusAny, "GET", path("%s", p), "")
 		harmless(t, a)
 	}

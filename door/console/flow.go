@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -19,7 +21,7 @@ import (
 
 // flowTabs are the tabs of a flow's page; the first is shown where none is named.
 var flowTabs = []struct{ Key, Name string }{
-	{"graph", "Graph"}, {"gantt", "Gantt"}, {"steps", "Steps"}, {"logs", "Logs"}, {"data", "Params & result"}, {"history", "History"},
+	{"graph", "Graph"}, {"gantt", "Gantt"}, {"steps", "Steps"}, {"logs", "Logs"}, {"data", "Params & result"}, {"files", "Files"}, {"history", "History"},
 }
 
 // flowBody is what a flow's page shows.
@@ -35,10 +37,17 @@ type flowBody struct {
 	Gantt   *gantt
 	Steps   []stepRow
 	Logs    []stepLog
+	Said    *saidLines // the logs as one
 	Data    *flowData
+	Files   *fileList
 	History []happening
 	// Step is the one that was chosen, or that asks for attention; nil: none.
 	Step *stepRow
+	// Decisions are what it waits for of a person, Hooks what was called about it, Items the jobs
+	// or flows of the chosen step that is more than one.
+	Decisions []decision
+	Hooks     []hookRow
+	Items     *items
 	// Actions are those of a flow that has ended well, of which there is nothing to say.
 	Actions []action
 	// Older and Newer lead through the steps of a flow that has more than a page of them.
@@ -75,6 +84,7 @@ func pairs(m map[string]string) (list []pair) {
 
 func (c *Console) mountFlow() {
 	c.live("GET flows/{flow}", (*visit).flowPage)
+	c.inContext("GET flows/{flow}/file", (*visit).saveFlowFile)
 	c.inContext("POST flows/{flow}/{act}", (*visit).actOnFlow)
 }
 
@@ -99,6 +109,12 @@ func (v *visit) flowPage() error {
 		return err
 	}
 	body := &flowBody{Flow: f, Name: flowName(&f.Flow), State: flowState(&f.Flow, x.Standing == domain.StandingDeciding), Facts: v.flowFacts(&f)}
+	for _, key := range x.WaitsFor { // those that hold the key that it waits for
+		if link := v.flowLink(key); link != "" && strings.HasPrefix(key, "flow:") {
+			body.Facts = append(body.Facts, fact{Name: "waits for", Text: key, Link: link})
+		}
+	}
+	body.Decisions, body.Hooks = v.decisions(&f), v.hookRows(&f)
 	v.flowTabs(body)
 	if err := v.fillTab(body); err != nil {
 		return err
@@ -137,6 +153,10 @@ func (v *visit) flowFacts(f *domain.FlowView) []fact {
 	if f.Schedule != "" {
 		facts = append(facts, fact{Name: "schedule", Text: f.Schedule})
 	}
+	if p := f.Parent; p != nil {
+		facts = append(facts, fact{Name: "made by", Text: fmt.Sprintf("step %s of %s", p.Step, domain.FlowKey(p.Flow)), Link: v.flowLink(domain.FlowKey(p.Flow))})
+	}
+	facts = append(facts, v.calledFacts(f.CalledBy)...)
 	if f.StartedMs == 0 || f.StartedMs > int64(f.CreatedAt)*1000+2000 { // else both are one
 		facts = append(facts, fact{Name: "made", At: v.at(int64(f.CreatedAt) * 1000)})
 	}
@@ -145,6 +165,12 @@ func (v *visit) flowFacts(f *domain.FlowView) []fact {
 	}
 	if f.Blueprint != "" {
 		facts = append(facts, fact{Name: "compare", Text: "with the run before", Link: v.path("flows/compare?b=%d", f.ID)})
+	}
+	if f.RerunOf != 0 {
+		facts = append(facts, fact{Name: "made again of", Text: domain.FlowKey(f.RerunOf), Link: v.path("flows/%d", f.RerunOf)})
+	}
+	if f.RerunBy != 0 {
+		facts = append(facts, fact{Name: "made again as", Text: domain.FlowKey(f.RerunBy), Link: v.path("flows/%d", f.RerunBy)})
 	}
 	if f.Retried > 0 {
 		facts = append(facts, fact{Name: "retried", Text: plural(f.Retried, "time")})
@@ -194,7 +220,9 @@ func (v *visit) flowTabs(b *flowBody) {
 func (v *visit) fillTab(b *flowBody) (err error) {
 	switch b.Tab {
 	case "graph":
-		b.Step, err = v.chosenStep(b)
+		if b.Step, err = v.chosenStep(b); err != nil {
+			return err
+		}
 		b.Graph = v.graphOf(&b.Flow, b.Step)
 	case "gantt":
 		b.Gantt, err = v.ganttOf(&b.Flow)
@@ -203,9 +231,13 @@ func (v *visit) fillTab(b *flowBody) (err error) {
 			b.Steps = append(b.Steps, v.stepRow(&b.Flow, &b.Flow.Steps[i]))
 		}
 	case "logs":
-		b.Logs, err = v.flowLogs(&b.Flow)
+		if b.Said, err = v.saidLines(&b.Flow); b.Said == nil && err == nil {
+			b.Logs, err = v.flowLogs(&b.Flow)
+		}
 	case "data":
 		b.Data = &flowData{Params: pairs(b.Flow.Params), Added: pairs(b.Flow.Added), Env: pairs(b.Flow.EnvVars), Result: pairs(b.Flow.Result)}
+	case "files":
+		b.Files, err = v.flowFiles(b.Flow.ID)
 	case "history":
 		b.History, err = v.flowHistory(&b.Flow)
 	}
@@ -296,6 +328,16 @@ func badSteps(f *domain.FlowView) (bad []*domain.StepView) {
 			bad = append(bad, s)
 		}
 	}
+	// The one that the flow blames comes first: others may have been ended because of it.
+	slices.SortStableFunc(bad, func(a, b *domain.StepView) int {
+		blamed := func(s *domain.StepView) int {
+			if strings.HasPrefix(f.Error, "step "+s.Name+":") {
+				return 0
+			}
+			return 1
+		}
+		return blamed(a) - blamed(b)
+	})
 	return bad
 }
 
@@ -337,12 +379,28 @@ func whyOf(s *domain.StepView) string {
 	return s.Text
 }
 
-// upper is a sentence that begins with a capital.
+// upper is a sentence that begins with a capital, unless it begins with a name or a key:
+// those are written as they are.
 func upper(text string) string {
-	if text == "" {
-		return ""
+	word, _, _ := strings.Cut(text, " ")
+	if strings.IndexFunc(strings.TrimRight(word, ",;:."), func(r rune) bool { return !unicode.IsLetter(r) && r != '-' && r != '\'' }) >= 0 {
+		return text
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// lower is a sentence within another. One that begins with more than one capital begins with
+// a name.
+func lower(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if next, _ := utf8.DecodeRuneInString(text[size:]); size == 0 || unicode.IsUpper(next) {
+		return text
+	}
+	return string(unicode.ToLower(first)) + text[size:]
 }
 
 // flowActions are what can be done with a flow as it stands, by who looks.
@@ -353,6 +411,7 @@ func (v *visit) flowActions(f *domain.FlowView) (list []action) {
 			return
 		}
 		a.Post = v.path("flows/%d/%s", f.ID, act)
+		v.again(&a)
 		list = append(list, a)
 	}
 	openJobs, bad := 0, 0
@@ -361,10 +420,7 @@ func (v *visit) flowActions(f *domain.FlowView) (list []action) {
 		openJobs += s.Open
 		bad += badUnits(s)
 		if s.Kind == domain.StepApproval && s.Status.Begun() {
-			add(api.FlowApprove.Operation, "approve", action{Name: "Approve " + s.Name, Verb: "Approve", Fields: stepField(s.Name), Comment: true, Primary: true,
-				Will: "Step " + s.Name + " succeeds, and what waits for it begins.", Command: v.command("flow", "approve", id, s.Name)})
-			add(api.FlowReject.Operation, "reject", action{Name: "Reject", Verb: "Reject", Fields: stepField(s.Name), Comment: true,
-				Will: "Step " + s.Name + " fails, and what needs it is skipped.", Command: v.command("flow", "reject", id, s.Name)})
+			v.decideActions(f, s, add)
 		}
 	}
 	if f.Final() {
@@ -372,12 +428,15 @@ func (v *visit) flowActions(f *domain.FlowView) (list []action) {
 		return list
 	}
 	if f.Paused {
-		add(api.FlowResume.Operation, "resume", action{Name: "Resume", Verb: "Resume the flow", Primary: true, Will: "What is ready begins again.", Command: v.command("flow", "resume", id)})
+		add(api.FlowResume.Operation, "resume", action{Name: "Resume", Verb: "Resume the flow", Primary: true, Will: "What is ready begins again.",
+			Command: v.command("flow", "resume", id)})
 	} else {
-		add(api.FlowPause.Operation, "pause", action{Name: "Pause", Verb: "Pause the flow", Will: "Nothing more of it is begun; what runs goes on to its end.", Command: v.command("flow", "pause", id)})
+		add(api.FlowPause.Operation, "pause", action{Name: "Pause", Verb: "Pause the flow", Will: "Nothing more of it is begun; what runs goes on to its end.",
+			Command: v.command("flow", "pause", id)})
 	}
 	add(api.FlowCancel.Operation, "cancel", action{Name: "Cancel", Verb: "Cancel the flow",
-		Will:    "What has not begun ends now, and " + plural(openJobs, "job") + " that wait or run are told to stop. What has ended stays as it is.",
+		Will: "What has not begun ends now, and " + counted(openJobs, "job that waits or runs is", "jobs that wait or run are") +
+			" told to stop. What has ended stays as it is.",
 		Command: v.command("flow", "cancel", id)})
 	return list
 }
@@ -389,11 +448,25 @@ func (v *visit) endedActions(f *domain.FlowView, bad int, add func(*api.Operatio
 		add(api.FlowRetry.Operation, "retry", action{Name: "Retry " + plural(max(bad, 1), "job"), Verb: "Retry", Fields: []field{{"failed", "yes"}}, Primary: true,
 			Will:    "What failed or ended in error starts again, and what was skipped because of it follows. What succeeded keeps its result and is not run again.",
 			Command: v.command("flow", "retry", id, "--failed")})
-		for _, s := range badSteps(f) {
+		if bad := badSteps(f); len(bad) > 0 {
+			s := bad[0] // one is offered at a time: the next comes when this is done
 			add(api.FlowSkip.Operation, "skip", action{Name: "Accept " + s.Name, Verb: "Accept the failure", Fields: stepField(s.Name),
 				Will: "Step " + s.Name + " counts as ended, failed and accepted, and the flow goes on without it.", Command: v.command("flow", "skip", id, s.Name)})
-			break // one is offered at a time: the next comes when this is done
+			if s.Kind != domain.StepApproval {
+				add(api.FlowMarkDone.Operation, "done", action{Name: "Mark " + s.Name + " as done", Verb: "Mark as done", Fields: stepField(s.Name), Comment: true,
+					Will: "Step " + s.Name + " counts as succeeded, without a result, and the flow goes on.", Command: v.command("flow", "done", id, s.Name)})
+			}
+			if f.Blueprint != "" {
+				add(api.FlowRerun.Operation, "rerun", action{Name: "Run again from " + s.Name, Verb: "Make a new flow", Fields: []field{{"from", s.Name}},
+					Will: "A new flow takes over what ended well, and begins with " + s.Name +
+						" and all that follows from it.", Command: v.command("flow", "rerun", id, "--from", s.Name)})
+			}
 		}
+	}
+	if f.Blueprint != "" {
+		add(api.FlowRerun.Operation, "rerun", action{Name: "Run again", Verb: "Make a new flow",
+			Will:    "A new flow of the same blueprint and params runs from its beginning.",
+			Command: v.command("flow", "rerun", id)})
 	}
 	add(api.FlowDelete.Operation, "delete", action{Name: "Delete", Verb: "Delete the flow",
 		Will: "The flow, " + plural(len(f.Jobs), "job") + " and their logs leave the board. This cannot be undone.", Command: v.command("flow", "delete", id)})
@@ -419,15 +492,22 @@ var flowActs = map[string]struct {
 		return call(v, api.FlowRetry, api.RetryFlowParams{FlowParams: p, Failed: v.r.PostFormValue("failed") == "yes"})
 	}, "The flow was started again."},
 	"approve": {func(v *visit, p api.FlowParams) (api.FlowDone, error) {
-		return call(v, api.FlowApprove, v.stepParams(p))
+		return call(v, api.FlowApprove, v.decideParams(p))
 	}, "The step was approved."},
 	"reject": {func(v *visit, p api.FlowParams) (api.FlowDone, error) {
-		return call(v, api.FlowReject, v.stepParams(p))
+		return call(v, api.FlowReject, v.decideParams(p))
 	}, "The step was rejected."},
 	"skip": {func(v *visit, p api.FlowParams) (api.FlowDone, error) { return call(v, api.FlowSkip, v.stepParams(p)) }, "The step was skipped."},
+	"done": {func(v *visit, p api.FlowParams) (api.FlowDone, error) {
+		return call(v, api.FlowMarkDone, api.DoneParams{StepParams: v.stepParams(p)})
+	}, "The step counts as done."},
 	"delete": {func(v *visit, p api.FlowParams) (api.FlowDone, error) {
 		return call(v, api.FlowDelete, api.DeleteFlowParams{FlowParams: p})
 	}, "The flow was deleted."},
+}
+
+func (v *visit) decideParams(p api.FlowParams) api.DecideParams {
+	return api.DecideParams{StepParams: v.stepParams(p), Answers: v.answers()}
 }
 
 func (v *visit) stepParams(p api.FlowParams) api.StepParams {
@@ -441,6 +521,9 @@ func (v *visit) actOnFlow() error {
 		return err
 	}
 	name := v.r.PathValue("act")
+	if name == "rerun" {
+		return v.rerunFlow(p)
+	}
 	act, known := flowActs[name]
 	if !known {
 		return domain.NotFoundf("a flow cannot be told to %q", domain.PlainText(name, 20))
@@ -451,10 +534,22 @@ func (v *visit) actOnFlow() error {
 		said = "It is noted durably, and is being carried out."
 	}
 	to := v.path("flows/%d", p.Flow)
+	if err != nil && v.typedIntoForm("comment") {
+		return v.refused((*visit).flowPage, to, err)
+	}
 	if name == "delete" && err == nil {
 		to = v.path("flows")
 	}
 	return v.did(to, said, err)
+}
+
+// rerunFlow makes a new flow of one, and goes to its page.
+func (v *visit) rerunFlow(p api.FlowParams) error {
+	made, err := call(v, api.FlowRerun, api.RerunFlowParams{FlowParams: p, From: v.r.PostFormValue("from")})
+	if err != nil {
+		return v.did(v.path("flows/%d", p.Flow), "", err)
+	}
+	return v.did(v.path("flows/%d", made.ID), "This flow was made of flow "+strconv.Itoa(int(p.Flow))+".", nil)
 }
 
 // followFlow is what the page of a flow follows: the flow, and the jobs that it names.

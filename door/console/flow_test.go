@@ -32,7 +32,8 @@ func TestAFlowThatFailedSaysWhatAndOffersToMendIt(t *testing.T) {
 	b.has(a, "nightly t", "Step sales failed", "shop does not answer (exit code 3)", "Retry", "Accept sales", "ramet flow retry 1 --failed --context 7",
 		`<title>sales: failed`, `class="node failed chosen"`, `<title>report: skipped`, "phase 1", "copy as command", "ramet flow show 1 --context 7")
 	b.hasNot(a, "data-live") // nothing is to come
-	for tab, want := range map[string]string{"gantt": "stretch failed", "steps": "<td>shard</td>", "logs": "shop does not answer", "data": "2026-11-20", "history": "submitted the flow"} {
+	for tab, want := range map[string]string{"gantt": "stretch failed", "steps": ">shard</td>", "logs": "shop does not answer",
+		"logs&by=time": "In the order of time</b>", "data": "2026-11-20", "history": "submitted the flow"} {
 		b.has(b.get(200, path("flows/%d?tab=%s", id, tab)), want, `aria-current="page"`)
 	}
 	b.has(b.get(200, path("flows/%d?step=rates", id)), "rates are there", `href="/console/c/7/jobs/10/1"`)
@@ -149,7 +150,7 @@ func TestFlowsAreFiltered(t *testing.T) {
 	b.hasNot(a, ">good<")
 	a = b.get(200, path("flows?where=flow.retried+%%3E+0"))
 	b.has(a, "No flow on this page is like that", "Show all flows")
-	b.has(b.get(400, path("flows?where=flow.")), "This did not work")
+	b.has(b.get(400, path("flows?where=flow.")), `class="below fault" id="about-where"`)
 	b.get(400, path("flows?status=odd"))
 	b.get(400, path("flows?cursor=odd"))
 	a = b.get(200, path("jump?q=1"))
@@ -165,7 +166,8 @@ func TestFlowsAreFiltered(t *testing.T) {
 func TestAnEmptyContextNamesTheCommand(t *testing.T) {
 	r := newRig(t)
 	b := r.as(reader)
-	b.has(b.get(200, path("")), "All is well, and nothing runs.", "ramet flow submit nightly.yaml --context 7")
+	b.has(b.get(200, path("")), "Nothing runs, and nothing needs you. Doctor has 2 warnings, below.", "nobody runs jobs now",
+		"ramet flow submit nightly.yaml --context 7")
 	b.has(b.get(200, path("flows")), "There is no flow yet", "ramet flow submit")
 	b.has(b.get(200, path("jobs")), "There is no job yet", "ramet job submit")
 }
@@ -190,4 +192,26 @@ func TestALargeGraphIsFolded(t *testing.T) {
 	a = b.get(200, path("flows/%d?unfold=yes", id))
 	b.has(a, `data-step="part7"`, `data-step="part60"`)
 	b.hasNot(a, "stand in one box")
+}
+
+// TestListsSayWhatAFlowAwaits: one that only a person moves on is not called running.
+func TestListsSayWhatAFlowAwaits(t *testing.T) {
+	r := newRig(t)
+	asks := r.flow("name: asks\nsteps:\n  - {name: look, kind: approval}\n  - {name: b, needs: look, script: gate, script_type: words}\n")
+	r.flow("name: works\nsteps:\n  - {name: a, script: gate, script_type: words}\n")
+	deciding := api.ListFlowsParams{Context: 7, FlowFilter: api.FlowFilter{Awaits: domain.AwaitsDecision}}
+	testwait.Until(t, "the flow waits for a decision", func() bool { return len(do(r, reader, api.FlowList, deciding).Flows) == 1 })
+	b := r.as(reader)
+	a := b.get(200, path("flows?awaits=decision"))
+	b.has(a, ">asks<", "needs approval", `<a href="/console/c/7/flows" aria-current="true">Need approval</a>`, "ramet flow list --awaits decision")
+	b.hasNot(a, ">works<")
+	a = b.get(200, path("flows?awaits=jobs"))
+	b.has(a, ">works<")
+	b.hasNot(a, ">asks<")
+	b.has(b.get(200, path("flows?awaits=others")), "No flow on this page is like that")
+	b.has(b.get(400, path("flows?awaits=odd")), "want jobs, decision or others")
+	do(r, admin, api.FlowApprove, api.DecideParams{StepParams: api.StepParams{FlowParams: api.FlowParams{Context: 7, Flow: asks}, Step: "look"}})
+	testwait.Until(t, "the flow works again", func() bool { return len(do(r, reader, api.FlowList, deciding).Flows) == 0 })
+	b.hasNot(b.get(200, path("flows")), "needs approval")
+	close(r.gate)
 }

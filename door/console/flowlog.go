@@ -3,6 +3,8 @@ package console
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -51,7 +53,8 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 			if err != nil {
 				return nil, err
 			}
-			jl := jobLines{Name: cmp.Or(j.Shard, j.Pack, j.Key().String()), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), State: jobState(j), More: len(page.Logs) > logLines}
+			jl := jobLines{Name: cmp.Or(j.Shard, j.Pack, j.Key().String()), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), State: jobState(j),
+				More: len(page.Logs) > logLines}
 			for n := range page.Logs[:min(len(page.Logs), logLines)] {
 				jl.Lines = append(jl.Lines, v.lineOf(n+1, &page.Logs[n]))
 			}
@@ -68,4 +71,39 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 // made of jobs.
 func ofStep(j *domain.Job, s *domain.StepView) bool {
 	return j.Step == s.Name && s.Name != "" || s.Job == j.Key().String()
+}
+
+// saidMost bounds the lines of a page that has all jobs' lines in the order of time.
+const saidMost = 1000
+
+// saidLines is what the jobs of a flow said, in the order of time.
+type saidLines struct {
+	Lines []saidLine
+	// Older says that only the last lines are shown.
+	Older bool
+}
+
+// saidLine is a line with whose it is.
+type saidLine struct {
+	Of, Link string // "measure 2/8", and the line in the job's log
+	logLine
+}
+
+// saidLines reads the last lines of a flow; nil where they are wanted by step.
+func (v *visit) saidLines(f *domain.FlowView) (*saidLines, error) {
+	if v.r.FormValue("by") != "time" {
+		return nil, nil
+	}
+	page, err := call(v, api.FlowLogs, api.FlowLogParams{FlowParams: api.FlowParams{Context: v.tenant.ID, Flow: f.ID}, LogWanted: api.LogWanted{Tail: saidMost}})
+	if err != nil {
+		return nil, err
+	}
+	said := &saidLines{Older: len(page.Logs) == saidMost}
+	for i := range page.Logs {
+		l := &page.Logs[i]
+		line := saidLine{Of: strings.TrimSpace(l.Step + " " + l.Part), logLine: v.lineOf(l.N, &l.Log)}
+		line.Link = v.path("jobs/%d/%d", f.CallerID, l.Job) + "#L" + strconv.Itoa(l.N)
+		said.Lines = append(said.Lines, line)
+	}
+	return said, nil
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	nethttp "net/http"
 	"net/url"
@@ -59,8 +60,53 @@ type formField struct {
 	// are to type in, where it is more than one.
 	Options []string
 	Area    int
+	Flag    bool // it is ticked: "true", else "false"
 	Needed  bool // the form is not sent without it
 	Hidden  bool // it is sent, and not shown
+	// Suggest are values that are offered while one types; others will do.
+	Suggest []string
+	// Help says more below the field, Fault what is wrong with what was typed.
+	Help, Fault string
+	// wrong says what is wrong with a value; nil: that is not known here.
+	wrong func(value string) string
+	// Half says that another field stands beside it, where there is room.
+	Half bool
+	// Secret is not shown again, nor kept by a browser.
+	Secret bool
+}
+
+// ID names what the page says below a field.
+func (f formField) ID() string { return "about-" + f.Name }
+
+// blame puts an error of a filter where it was typed, so that it can be mended there: a
+// condition that cannot be read, else the first that was typed. What no field is to blame
+// for is returned.
+func blame(err error, fields []formField) error {
+	if !errors.Is(err, domain.ErrInvalid) {
+		return err
+	}
+	i := slices.IndexFunc(fields, func(f formField) bool { return f.Name == "where" && f.Value != "" })
+	if i < 0 {
+		i = slices.IndexFunc(fields, func(f formField) bool { return f.Value != "" && !f.Hidden })
+	}
+	if i < 0 {
+		return err
+	}
+	fields[i].Fault = err.Error()
+	return nil
+}
+
+// faulty reports whether something was typed that cannot be read.
+func faulty(fields []formField) bool {
+	return slices.ContainsFunc(fields, func(f formField) bool { return f.Fault != "" })
+}
+
+// statusOf is that of a page with a form.
+func statusOf(fields []formField) int {
+	if faulty(fields) {
+		return nethttp.StatusBadRequest
+	}
+	return nethttp.StatusOK
 }
 
 // fields are those of a list's filter, and hidden beside them what the address has
@@ -90,41 +136,56 @@ func (c *Console) mountFlows() {
 	c.mountFlow()
 }
 
-// flowFilters are those of one click.
-var flowFilters = []struct{ Name, Query string }{
-	{"All", ""}, {"Running", "status=started"}, {"Waiting", "status=dispatched"}, {"Went wrong", "status=error"}, {"Succeeded", "status=finished"},
+// flowFilters are those of one click, by the parameter that each sets.
+var flowFilters = []struct{ name, param, value string }{
+	{"All", "status", ""}, {"Running", "awaits", string(domain.AwaitsJobs)}, {"Need approval", "awaits", string(domain.AwaitsDecision)},
+	{"Waiting", "awaits", string(domain.AwaitsOthers)}, {"Went wrong", "status", string(domain.FlowError)}, {"Succeeded", "status", string(domain.FlowFinished)},
 }
 
 func (v *visit) flowsPage() error {
 	q := v.r.URL.Query()
 	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
 	filter := api.FlowFilter{Status: domain.FlowStatus(q.Get("status")), Reason: domain.FlowReason(q.Get("reason")),
-		Blueprint: q.Get("blueprint"), Trigger: q.Get("trigger"), Caller: domain.ActorID(caller), Where: q.Get("where"), Narrowing: narrowing(q)}
+		Blueprint: q.Get("blueprint"), Trigger: q.Get("trigger"), Caller: domain.ActorID(caller), Awaits: domain.FlowAwaits(q.Get("awaits")),
+		Where: q.Get("where"), Narrowing: narrowing(q)}
 	p := api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: filter, Cursor: q.Get("cursor"), Limit: pageRows}
+	fields := v.fields(typed("text", "Text", p.Text, "shop 3"), typed("blueprint", "Blueprint", p.Blueprint, "nightly"),
+		typed("trigger", "Trigger", p.Trigger, "2026-12-24"), typed("where", "Where", p.Where, "flow.retried > 0"))
 	found, err := call(v, api.FlowList, p)
-	if err != nil {
+	if err = blame(err, fields); err != nil {
 		return err
 	}
 	list := v.manyFlows()
 	b := &flowsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow",
-		"submit", "nightly.yaml"),
-		Fields: v.fields(typed("text", "Text", p.Text, "shop 3"), typed("blueprint", "Blueprint", p.Blueprint, "nightly"), typed("trigger", "Trigger",
-			p.Trigger, "2026-12-24"), typed("where",
-			"Where", p.Where, "flow.retried > 0"))}
+		"submit", "nightly.yaml"), Fields: fields}
 	for _, f := range flowFilters {
-		b.Filters = append(b.Filters, v.filterOf("flows", f.Name, f.Query, q))
+		b.Filters = append(b.Filters, v.flowChoice(f.name, f.param, f.value))
 	}
 	for i := range found.Flows {
 		row := v.flowRow(&found.Flows[i])
+		row.Why = cmp.Or(row.Why, v.whyWaits(&found.Flows[i]))
 		if b.Many != nil {
 			row.Pick = pick(found.Flows[i].Key())
 		}
 		b.Rows = append(b.Rows, row)
 	}
 	words := append([]string{"flow", "list"}, list.flags(list.filter(q))...)
-	v.render(nethttp.StatusOK, page{Title: "Flows", Template: "flows", Noun: "Flows", Command: v.command(words...), Crumbs: []crumb{{"Flows", ""}},
+	v.render(statusOf(fields), page{Title: "Flows", Template: "flows", Noun: "Flows", Command: v.command(words...), Crumbs: []crumb{{"Flows", ""}},
 		Follow: lists("flow"), Body: b})
 	return nil
+}
+
+// flowChoice is a filter of one click: of status and awaits it sets one, and takes away the
+// other.
+func (v *visit) flowChoice(name, param, value string) filter {
+	q := v.r.URL.Query()
+	here := q.Get(param) == value && (value != "" || q.Get("awaits") == "")
+	q.Del("status")
+	q.Del("awaits")
+	if !here {
+		q.Set(param, value)
+	}
+	return filter{name, v.listAt("flows", q), here}
 }
 
 func (v *visit) flowRow(f *domain.Flow) flowRow {
@@ -140,6 +201,23 @@ func (v *visit) flowRow(f *domain.Flow) flowRow {
 	return r
 }
 
+// whyWaits says what a flow waits for of which nothing is under way; "" of others.
+func (v *visit) whyWaits(f *domain.Flow) string {
+	switch {
+	case f.Final() || f.WaitsFor() == domain.AwaitsJobs:
+		return ""
+	case f.Paused:
+		return "somebody has paused it"
+	case f.WaitsFor() == domain.AwaitsDecision:
+		return "somebody has to decide"
+	}
+	x, err := call(v, api.FlowExplain, api.FlowParams{Context: v.tenant.ID, Flow: f.ID})
+	if err != nil {
+		return "" // the list says less, and is right
+	}
+	return x.Text
+}
+
 // filtered reports whether a query asks for less than all.
 func filtered(q url.Values) bool {
 	for name, values := range q {
@@ -150,38 +228,29 @@ func filtered(q url.Values) bool {
 	return false
 }
 
-// filterOf is a filter of one click: its query in place of the status that is asked for.
-func (v *visit) filterOf(path, name, query string, now url.Values) filter {
-	link := v.path("%s", path)
-	if query != "" {
-		link += "?" + query
+// listAt is the address of a list with what a query asks for, from its first page on.
+func (v *visit) listAt(path string, q url.Values) string {
+	to := url.Values{}
+	for name, values := range q {
+		if name != "cursor" && name != "said" && len(values) > 0 && values[0] != "" {
+			to.Set(name, values[0])
+		}
 	}
-	want, _ := url.ParseQuery(query) // ours
-	return filter{name, link, want.Get("status") == now.Get("status")}
+	return v.path("%s", path) + behindMark(to)
 }
 
 // pagerOf leads to the next page of a list, and back to its beginning.
 func (v *visit) pagerOf(path string, q url.Values, next string) (p pager) {
-	with := func(cursor string) string {
-		to := url.Values{}
-		for name, values := range q {
-			if name != "cursor" && name != "said" && len(values) > 0 && values[0] != "" {
-				to.Set(name, values[0])
-			}
-		}
-		if cursor != "" {
-			to.Set("cursor", cursor)
-		}
-		if len(to) == 0 {
-			return v.path("%s", path)
-		}
-		return v.path("%s", path) + "?" + to.Encode()
-	}
+	first := v.listAt(path, q)
 	if q.Get("cursor") != "" {
-		p.First = with("")
+		p.First = first
 	}
 	if next != "" {
-		p.Next = with(next)
+		p.Next = first + "?"
+		if strings.Contains(first, "?") {
+			p.Next = first + "&"
+		}
+		p.Next += "cursor=" + urlEscape(next)
 	}
 	return p
 }

@@ -76,7 +76,8 @@ func (v *visit) ganttOf(f *domain.FlowView) (*gantt, error) {
 	for i := range f.Steps {
 		s := &f.Steps[i]
 		own := byStep[s.Name]
-		row := ganttRow{Name: s.Name, Link: v.path("flows/%d", f.ID) + query("step", s.Name), State: v.stepState(s), Took: v.took(s.SinceMs, s.EndMs), Critical: critical[i]}
+		row := ganttRow{Name: s.Name, Link: v.path("flows/%d", f.ID) + query("step", s.Name), State: v.stepState(s), Took: v.took(s.SinceMs, s.EndMs),
+			Critical: critical[i]}
 		if s.Kind.One() && len(own) == 1 {
 			row.Bars = v.jobBars(own[0], scale)
 		} else if s.SinceMs != 0 {
@@ -158,7 +159,11 @@ func (v *visit) jobBars(j *domain.Job, scale func(int64) float64) (bars []bar) {
 	}
 	if j.NextRetryMs > now && !j.Final() {
 		from := max(j.QueuedMs, j.StartedMs)
-		return append(bars, barOf(scale(from), scale(now), "backoff", fmt.Sprintf("attempt %d, then a pause until the next in %s", j.Attempt, v.at(j.NextRetryMs).Ago)))
+		if s := j.Suspended; s != nil {
+			return append(bars, barOf(scale(from), scale(now), "backoff", fmt.Sprintf("attempt %d, then suspended in %s %s", j.Attempt, s.Kind, s.Name)))
+		}
+		return append(bars, barOf(scale(from), scale(now), "backoff", fmt.Sprintf("attempt %d, then a pause until the next in %s", j.Attempt,
+			v.at(j.NextRetryMs).Ago)))
 	}
 	if j.QueuedMs != 0 {
 		began := cmp.Or(j.StartedMs, j.FinishedMs, now)
@@ -179,7 +184,8 @@ func barOf(from, to float64, class, title string) bar {
 }
 
 // tickSteps are the lengths between ticks that people read easily.
-var tickSteps = []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
+var tickSteps = []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
+	500 * time.Millisecond,
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 	time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 

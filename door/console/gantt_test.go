@@ -19,12 +19,13 @@ func TestTheLongestWay(t *testing.T) {
 		steps []domain.StepView
 		want  map[int]bool
 	}{
-		"of two that are needed it is the one that ended last": {[]domain.StepView{step("a", 0, 1, 5), step("b", 0, 1, 9), step("c", 0, 9, 12, "a", "b")}, map[int]bool{1: true, 2: true}},
-		"what goes on ends last":                               {[]domain.StepView{step("a", 0, 1, 5), step("b", 0, 5, 0, "a"), step("c", 0, 1, 99)}, map[int]bool{0: true, 1: true}},
-		"phases follow each other":                             {[]domain.StepView{step("a", 0, 1, 5), step("b", 0, 1, 3), step("c", 1, 5, 9)}, map[int]bool{0: true, 2: true}},
-		"what never began is on no way":                        {[]domain.StepView{step("a", 0, 1, 5), step("b", 0, 0, 0, "a")}, nil},
-		"names that turn in a circle end":                      {[]domain.StepView{step("a", 0, 1, 5, "b"), step("b", 0, 1, 6, "a")}, map[int]bool{0: true, 1: true}},
-		"nothing":                                              {nil, nil},
+		"of two that are needed it is the one that ended last": {[]domain.StepView{step("a", 0, 1, 5), step("b", 0, 1, 9), step("c", 0, 9, 12, "a", "b")},
+			map[int]bool{1: true, 2: true}},
+		"what goes on ends last":          {[]domain.StepView{step("a", 0, 1, 5), step("b", 0, 5, 0, "a"), step("c", 0, 1, 99)}, map[int]bool{0: true, 1: true}},
+		"phases follow each other":        {[]domain.StepView{step("a", 0, 1, 5), step("b", 0, 1, 3), step("c", 1, 5, 9)}, map[int]bool{0: true, 2: true}},
+		"what never began is on no way":   {[]domain.StepView{step("a", 0, 1, 5), step("b", 0, 0, 0, "a")}, nil},
+		"names that turn in a circle end": {[]domain.StepView{step("a", 0, 1, 5, "b"), step("b", 0, 1, 6, "a")}, map[int]bool{0: true, 1: true}},
+		"nothing":                         {nil, nil},
 	} {
 		if got := criticalSteps(&domain.FlowView{Steps: tt.steps}); !maps.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)

@@ -21,8 +21,10 @@ const (
 	boxHeight = 48.0
 	// fitMost is up to which width, in pixels, a drawing is shrunk to the window.
 	fitMost = 1600.0
+	// fitLeast is down to which width it is shrunk: what is narrower is drawn as it is.
+	fitLeast = 900.0
 	// boxLetters are those of a name that fit into a box; the whole is in its title.
-	boxLetters = 18
+	boxLetters = 16
 )
 
 // graph is a flow's drawing.
@@ -44,6 +46,7 @@ type node struct {
 	blueprint.Box
 	stepRow
 	Short  string
+	Cut    bool // Short is not all of its name
 	Pile   bool // many jobs
 	Chosen bool
 	// Bar is how far the step is, in pixels of the box.
@@ -69,7 +72,8 @@ func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
 	d := &graph{Width: placed.Width, Height: placed.Height, Bands: placed.Bands, Fits: placed.Width <= fitMost}
 	for i, members := range groups {
 		s := &f.Steps[members[0]]
-		n := &node{Box: placed.Nodes[i], stepRow: v.stepRow(f, s), Short: shortName(s.Name), Pile: s.Kind == domain.StepShard || s.Kind == domain.StepPack,
+		n := &node{Box: placed.Nodes[i], stepRow: v.stepRow(f, s), Short: shortName(s.Name), Pile: s.Kind == domain.StepShard || s.Kind == domain.StepPack ||
+			s.Kind == domain.StepEach || s.Kind == domain.StepFlow,
 			Chosen: chosen != nil && chosen.Name == s.Name}
 		if len(members) > 1 {
 			n.stepRow, n.Pile, n.Chosen = v.foldedRow(f, members), true, false
@@ -78,6 +82,7 @@ func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
 		} else if n.Pile && !s.Status.Done() && s.SinceMs != 0 {
 			n.Bar = fmt.Sprintf("%.1f", boxWidth*min(max(s.Progress, 0), 1))
 		}
+		n.Cut = n.Short != n.Plain()
 		d.Nodes = append(d.Nodes, n)
 	}
 	for i, e := range g.Edges {
@@ -185,6 +190,9 @@ func (*graph) BoxHeight() float64 { return boxHeight }
 
 // What follows is made here and not in the template, which is slow where there are a
 // thousand boxes.
+
+// Wide says that it cannot be read where it is as narrow as a phone.
+func (g *graph) Wide() bool { return g.Width > fitLeast }
 
 // Move brings a box to its place.
 func (n *node) Move() string { return fmt.Sprintf("translate(%.0f %.0f)", n.X, n.Y) }

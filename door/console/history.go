@@ -71,7 +71,8 @@ func (v *visit) acts(object string) (list []happening, err error) {
 		if e.Outcome == domain.AuditDenied {
 			st.Class = errored
 		}
-		list = append(list, happening{At: v.at(e.AtMs), Who: "actor " + strconv.Itoa(int(e.Actor)), Text: strings.ReplaceAll(e.Verb, "_", " "), State: st, Detail: e.Detail})
+		list = append(list, happening{At: v.at(e.AtMs), Who: "actor " + strconv.Itoa(int(e.Actor)), Text: strings.ReplaceAll(e.Verb, "_", " "), State: st,
+			Detail: e.Detail})
 	}
 	return list, nil
 }

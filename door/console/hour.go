@@ -15,12 +15,17 @@ import (
 
 const (
 	hourMinutes = 60
-	// hourAsks bounds the minutes that are counted for one page: an hour of which nothing is
-	// known yet takes a few pages.
-	hourAsks = 16
+	// hourAsks is how many minutes are counted for one page at least, and hourPatience for how
+	// long others are beside these: where counting is dear, an hour of which nothing is known
+	// yet takes some pages.
+	hourAsks     = 4
+	hourPatience = 10 * time.Millisecond
 	// hourSettles is how long after a minute has passed its count may still change: what has
 	// ended is on its way to the archive.
 	hourSettles = 2 * time.Minute
+	// hourFresh is for how long a count is shown that may still change: a page that changes
+	// twice a second does not count thousands of records each time.
+	hourFresh = 5 * time.Second
 	// hoursMost bounds the contexts of which counts are kept.
 	hoursMost = 1000
 	// barWidth and barsHeight are those of the drawing, in pixels.
@@ -39,6 +44,7 @@ type minute struct {
 	number    int64 // minutes since 1970; 0: not counted
 	well, bad int
 	settled   bool
+	asked     time.Time // when it was counted
 }
 
 // lastHour counts the last hour's minutes, oldest first: those of which it does not know
@@ -60,10 +66,10 @@ func (v *visit) lastHour() ([]minute, error) {
 	ring := *known
 	h.mu.Unlock()
 	now := v.now.Unix() / 60
-	asks := 0
-	for n := now; n > max(0, now-hourMinutes) && asks < hourAsks; n-- {
+	began, asks := time.Now(), 0
+	for n := now; n > max(0, now-hourMinutes) && (asks < hourAsks || time.Since(began) < hourPatience); n-- {
 		m := &ring[n%hourMinutes]
-		if m.number == n && m.settled {
+		if age := v.now.Sub(m.asked); m.number == n && (m.settled || age >= 0 && age < hourFresh) {
 			continue
 		}
 		asks++
@@ -77,7 +83,7 @@ func (v *visit) lastHour() ([]minute, error) {
 		if err != nil {
 			return nil, err
 		}
-		*m = minute{n, well, bad, v.now.Sub(time.Unix((n+1)*60, 0)) > hourSettles}
+		*m = minute{n, well, bad, v.now.Sub(time.Unix((n+1)*60, 0)) > hourSettles, v.now}
 	}
 	h.mu.Lock()
 	*known = ring
@@ -143,7 +149,8 @@ func sparkOf(list []minute, now int64, bad bool) *spark {
 			return max(1, barsHeight*float64(n)/float64(most))
 		}
 		w, b := high(m.well), high(m.bad)
-		bar := sparkBar{X: barWidth * int(hourMinutes-1-(now-m.number)), Text: fmt.Sprintf("%s: %s ended, %s in error", time.Unix(m.number*60, 0).UTC().Format("15:04"),
+		bar := sparkBar{X: barWidth * int(hourMinutes-1-(now-m.number)), Text: fmt.Sprintf("%s: %s ended, %s in error",
+			time.Unix(m.number*60, 0).UTC().Format("15:04"),
 			grouped(m.well+m.bad), grouped(m.bad))}
 		if w > 0 {
 			bar.Y, bar.Height = pixels(max(0, barsHeight-b-w)), pixels(min(w, barsHeight-b))

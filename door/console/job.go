@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	nethttp "net/http"
 	"slices"
@@ -21,7 +20,8 @@ import (
 const logPage = 2000
 
 // jobTabs are the tabs of a job's page.
-var jobTabs = []struct{ Key, Name string }{{"log", "Log"}, {"data", "Params & result"}, {"script", "Script"}, {"history", "History"}}
+var jobTabs = []struct{ Key, Name string }{{"log", "Log"}, {"memory", "Remembered"}, {"data", "Params & result"}, {"script", "Script"},
+	{"files", "Files"}, {"history", "History"}}
 
 // jobBody is what a job's page shows.
 type jobBody struct {
@@ -32,6 +32,9 @@ type jobBody struct {
 	Tab   string
 	Log   *jobLog
 	Data  *jobData
+	Files *fileList
+	// Memory is what a durable script remembers, and has a tab where there is something.
+	Memory *memory
 	// History is what people did to it, and its own times.
 	History []happening
 }
@@ -53,6 +56,7 @@ type jobData struct{ Params, Env, Result []pair }
 func (c *Console) mountJob() {
 	c.live("GET jobs/{caller}/{id}", (*visit).jobPage)
 	c.inContext("GET jobs/{caller}/{id}/log.txt", (*visit).downloadLog)
+	c.inContext("GET jobs/{caller}/{id}/file", (*visit).saveJobFile)
 	c.inContext("POST jobs/{caller}/{id}/{act}", (*visit).actOnJob)
 	c.follow("jobs/{caller}/{id}/log", (*visit).followLog)
 }
@@ -87,7 +91,8 @@ func (v *visit) jobPage() error {
 		pg.Sentence = v.jobSentence(j, x, b.State)
 	}
 	if j.FlowID != 0 {
-		pg.Crumbs = []crumb{{"Flows", v.path("flows")}, {strconv.Itoa(int(j.FlowID)), v.path("flows/%d", j.FlowID)}, {j.Step, v.path("flows/%d", j.FlowID) + query("step", j.Step)}}
+		pg.Crumbs = []crumb{{"Flows", v.path("flows")}, {strconv.Itoa(int(j.FlowID)), v.path("flows/%d", j.FlowID)},
+			{j.Step, v.path("flows/%d", j.FlowID) + query("step", j.Step)}}
 	}
 	pg.Crumbs = append(pg.Crumbs, crumb{p.Key().String(), ""})
 	if !j.Final() {
@@ -97,16 +102,49 @@ func (v *visit) jobPage() error {
 	return nil
 }
 
+// childrenShown is how many of the children that a job waits for are named.
+const childrenShown = 5
+
+// calledFacts says whose script has made a job or flow.
+func (v *visit) calledFacts(by *domain.CalledBy) []fact {
+	if by == nil {
+		return nil
+	}
+	return []fact{{Name: "made by", Text: fmt.Sprintf("call %s of %s", by.Name, by.Job), Link: v.jobLink(by.Job)}}
+}
+
 func (v *visit) jobFacts(j *domain.Job) []fact {
 	facts := []fact{{Name: "type", Text: string(j.ScriptType)}, {Name: "by", Text: "actor " + strconv.Itoa(int(j.CallerID))}}
+	facts = append(facts, v.calledFacts(j.CalledBy)...)
 	if j.Shard != "" || j.Pack != "" {
 		facts = append(facts, fact{Name: "part", Text: cmp.Or(j.Shard, j.Pack)})
 	}
 	if j.Attempt > 0 {
-		facts = append(facts, fact{Name: "attempt", Text: fmt.Sprintf("%d, up to %d retries", j.Attempt, j.MaxRetries())})
+		facts = append(facts, fact{Name: "attempt", Text: fmt.Sprintf("%d, up to %s", j.Attempt, counted(j.MaxRetries(), "retry", "retries"))})
+	}
+	if j.Failures > 0 {
+		facts = append(facts, fact{Name: "failed", Text: plural(j.Failures, "attempt")})
+	}
+	if j.Losses > 0 {
+		facts = append(facts, fact{Name: "lost", Text: plural(j.Losses, "attempt")})
 	}
 	if j.RunnerID != 0 {
 		facts = append(facts, fact{Name: "runner", Text: strconv.Itoa(int(j.RunnerID))})
+	}
+	if s := j.Suspended; s != nil && !j.Final() {
+		facts = append(facts, fact{Name: "waits in", Text: s.Kind + " " + s.Name})
+		if len(s.Signals) > 0 {
+			facts = append(facts, fact{Name: "for signal", Text: strings.Join(s.Signals, ", ")})
+		}
+		for _, child := range s.Children[:min(len(s.Children), childrenShown)] {
+			facts = append(facts, fact{Name: "for the end of", Text: child, Link: v.objectLink(child)})
+		}
+		if s.UntilMs != 0 {
+			facts = append(facts, fact{Name: "goes on", At: v.at(s.UntilMs)})
+		}
+	}
+	if j.Remembered > 0 {
+		facts = append(facts, fact{Name: "remembers", Text: plural(j.Remembered, "event"), Link: v.path("jobs/%d/%d?tab=memory", j.CallerID, j.ID)})
 	}
 	if j.ExitCode != nil {
 		facts = append(facts, fact{Name: "exit", Text: strconv.Itoa(*j.ExitCode)})
@@ -132,6 +170,9 @@ func (v *visit) jobTabs(b *jobBody) {
 		}
 	}
 	for _, t := range jobTabs {
+		if t.Key == "memory" && t.Key != b.Tab && !durableJob(b.Job) {
+			continue
+		}
 		link := v.path("jobs/%d/%d", b.Job.CallerID, b.Job.ID)
 		if t.Key != jobTabs[0].Key {
 			link += "?tab=" + t.Key
@@ -145,8 +186,12 @@ func (v *visit) fillJobTab(p api.JobParams, b *jobBody) (err error) {
 	switch b.Tab {
 	case "log":
 		b.Log, err = v.jobLog(p, !j.Final())
+	case "memory":
+		b.Memory, err = v.memoryOf(p, j)
 	case "data":
 		b.Data = &jobData{Params: pairs(j.Params), Env: pairs(j.EnvVars), Result: pairs(j.Result)}
+	case "files":
+		b.Files, err = v.jobFiles(p)
 	case "history":
 		b.History = v.jobTimes(j)
 		var earlier, acts []happening
@@ -190,6 +235,7 @@ func (v *visit) earlierAttempts(p api.JobParams, j *domain.Job) (list []happenin
 		number, lines int
 		from, to      int64
 		last          string
+		ended         bool // last says how it ended
 	}
 	var attempts []*attempt
 	for from := 0; from < attemptLines; from += logPage {
@@ -209,14 +255,21 @@ func (v *visit) earlierAttempts(p api.JobParams, j *domain.Job) (list []happenin
 			}
 			a := attempts[len(attempts)-1]
 			a.lines, a.to, a.last = a.lines+1, l.AtMs, l.Line
+			a.ended = l.Stream == "ramet" && strings.HasPrefix(l.Line, fmt.Sprintf("attempt %d ended: ", l.Attempt))
 		}
 		if len(page.Logs) < logPage {
 			break
 		}
 	}
 	for _, a := range attempts {
+		if a.ended {
+			list = append(list, happening{At: v.at(a.to), Who: "the job", State: state{"tried", failed}, Text: "wrote " + plural(a.lines-1, "line") + ";",
+				Detail: domain.CutText(a.last, 400)})
+			continue
+		}
 		list = append(list, happening{At: v.at(a.from), Who: "the job", State: state{"tried", failed},
-			Text:   fmt.Sprintf("was in attempt %d, which wrote %s in %s, in the end:", a.number, plural(a.lines, "line"), span(time.Duration(a.to-a.from)*time.Millisecond)),
+			Text: fmt.Sprintf("was in attempt %d, which wrote %s in %s, in the end:", a.number, plural(a.lines, "line"),
+				span(time.Duration(a.to-a.from)*time.Millisecond)),
 			Detail: domain.CutText(logLine{Spans: ansi(domain.CutText(a.last, maxLine))}.text(), 200)})
 	}
 	return list, nil
@@ -263,8 +316,14 @@ func (v *visit) jobLog(p api.JobParams, alive bool) (*jobLog, error) {
 	more := len(page.Logs) > logPage
 	page.Logs = page.Logs[:min(len(page.Logs), logPage)]
 	l := &jobLog{Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID)}
+	before, err := v.attemptBefore(p, from)
+	if err != nil {
+		return nil, err
+	}
 	for i := range page.Logs {
-		l.Lines = append(l.Lines, v.lineOf(from+i+1, &page.Logs[i]))
+		line := v.lineOf(from+i+1, &page.Logs[i])
+		before.mark(&line, page.Logs[i].Attempt)
+		l.Lines = append(l.Lines, line)
 	}
 	here := v.path("jobs/%d/%d", p.Caller, p.ID)
 	if from > 0 {
@@ -276,6 +335,18 @@ func (v *visit) jobLog(p api.JobParams, alive bool) (*jobLog, error) {
 		l.Stream = v.path("jobs/%d/%d/log?from=%d", p.Caller, p.ID, from+len(page.Logs))
 	}
 	return l, nil
+}
+
+// attemptBefore is whose the line is before one.
+func (v *visit) attemptBefore(p api.JobParams, number int) (marks, error) {
+	if number == 0 {
+		return 0, nil
+	}
+	page, err := call(v, api.JobLogs, api.LogParams{JobParams: p, From: number - 1, Limit: 1})
+	if err != nil || len(page.Logs) == 0 {
+		return 0, err
+	}
+	return marks(page.Logs[0].Attempt), nil
 }
 
 // jobSentence says how a job stands.
@@ -298,8 +369,12 @@ func (v *visit) jobActions(j *domain.Job) (list []action) {
 	add := func(op *api.Operation, act string, a action) {
 		if v.may(op) {
 			a.Post = v.path("jobs/%d/%d/%s", j.CallerID, j.ID, act)
+			v.again(&a)
 			list = append(list, a)
 		}
+	}
+	if !j.Final() && durableJob(j) {
+		add(api.JobSignal.Operation, "signal", v.signalAction(j))
 	}
 	switch {
 	case !j.Final():
@@ -333,6 +408,16 @@ func (v *visit) actOnJob() error {
 	case "retry":
 		_, err = call(v, api.JobRetry, p)
 		said = "The job is queued again."
+	case "signal":
+		if _, err = v.sendSignal(p); err != nil {
+			return v.refused((*visit).jobPage, v.path("jobs/%d/%d", p.Caller, p.ID), err)
+		}
+		said = "The signal " + domain.PlainText(v.typedIn("signal"), 100) + " was sent."
+	case "fork":
+		var made *domain.Job
+		if made, err = call(v, api.JobFork, api.ForkParams{JobParams: p, From: v.r.PostFormValue("from")}); err == nil {
+			return v.did(v.path("jobs/%d/%d", made.CallerID, made.ID), "This job was made of job "+p.Key().String()+".", nil)
+		}
 	default:
 		return domain.NotFoundf("a job cannot be told to %q", domain.PlainText(act, 20))
 	}
@@ -367,51 +452,4 @@ func (v *visit) downloadLog() error {
 			return nil // the browser is gone, or has all
 		}
 	}
-}
-
-// changed is the event that a stream has come to its end, without what it is about: the page
-// asks for that itself.
-func changed(e api.Event) api.Event { return api.Event{Name: e.Name, Data: struct{}{}} }
-
-// lineEvent is a line of a log, as the piece of the page that it becomes.
-type lineEvent struct {
-	HTML string `json:"html"`
-}
-
-// followLog sends the lines of a log as they come, from the one that the address names,
-// or from where the connection broke.
-func (v *visit) followLog() (stream, error) {
-	p, err := v.jobParams()
-	if err != nil {
-		return nil, err
-	}
-	from, err := strconv.Atoi(cmp.Or(v.r.FormValue("from"), "0"))
-	if err != nil {
-		return nil, domain.Invalidf("from: want the number of a line")
-	}
-	if last, err := strconv.Atoi(v.r.Header.Get("Last-Event-ID")); err == nil {
-		from = last + 1
-	}
-	caller, number := v.caller, from
-	return func(ctx context.Context, emit func(api.Event) error) error {
-		return service.Named(api.JobLogs.Name).Stream(ctx, caller, &api.LogParams{JobParams: p, From: from}, func(e api.Event) error {
-			line, isLine := e.Data.(domain.Log)
-			if !isLine {
-				return emit(changed(e))
-			}
-			number++
-			html, err := lineHTML(v.lineOf(number, &line))
-			if err != nil {
-				return err
-			}
-			return emit(api.Event{Name: "line", ID: e.ID, Data: lineEvent{html}})
-		})
-	}, nil
-}
-
-// lineHTML is a line as the template of the page writes it.
-func lineHTML(l logLine) (string, error) {
-	var b strings.Builder
-	err := templates["job"].ExecuteTemplate(&b, "line", l)
-	return b.String(), err
 }

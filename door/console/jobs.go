@@ -1,7 +1,6 @@
 package console
 
 import (
-	nethttp "net/http"
 	"strconv"
 
 	"github.com/ramet-run/ramet/api"
@@ -41,11 +40,12 @@ func (c *Console) mountJobs() {
 	c.mountJob()
 }
 
-// jobFilters are those of one click.
-var jobFilters = []struct{ Name, Query string }{
-	{"All", ""}, {"Running", "status=started"}, {"Waiting", "status=dispatched"}, {"Wait for others", "status=waiting_for_prerequisites"},
-	{"Went wrong", "status=error"}, {"Succeeded", "status=finished"},
-}
+// jobFilters are those of one click, by their status.
+var jobFilters = []struct {
+	name   string
+	status domain.JobStatus
+}{{"All", ""}, {"Running", domain.JobStarted}, {"Waiting", domain.JobDispatched}, {"Wait for others", domain.JobWaiting}, {"Went wrong", domain.JobError},
+	{"Succeeded", domain.JobFinished}}
 
 func (v *visit) jobsPage() error {
 	q := v.r.URL.Query()
@@ -53,17 +53,17 @@ func (v *visit) jobsPage() error {
 	filter := api.JobFilter{Status: domain.JobStatus(q.Get("status")), Type: domain.ScriptType(q.Get("type")), Caller: domain.ActorID(caller),
 		Where: q.Get("where"), Narrowing: narrowing(q)}
 	p := api.ListJobsParams{Context: v.tenant.ID, JobFilter: filter, Cursor: q.Get("cursor"), Limit: pageRows}
+	fields := v.fields(typed("text", "Text", p.Text, "shop 3"), typed("type", "Type", string(p.Type), "python"),
+		typed("where", "Where", p.Where, "job.losses > 0"))
 	found, err := call(v, api.JobList, p)
-	if err != nil {
+	if err = blame(err, fields); err != nil {
 		return err
 	}
 	list := v.manyJobs()
 	b := &jobsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("jobs", q, found.Next), Make: v.command("job",
-		"submit", "hello.py"),
-		Fields: v.fields(typed("text", "Text", p.Text, "shop 3"), typed("type", "Type", string(p.Type), "python"), typed("where", "Where", p.Where,
-			"job.losses > 0"))}
+		"submit", "hello.py"), Fields: fields}
 	for _, f := range jobFilters {
-		b.Filters = append(b.Filters, v.filterOf("jobs", f.Name, f.Query, q))
+		b.Filters = append(b.Filters, v.choice("jobs", f.name, "status", string(f.status)))
 	}
 	for _, j := range found.Jobs {
 		row := v.jobRow(j)
@@ -73,7 +73,7 @@ func (v *visit) jobsPage() error {
 		b.Rows = append(b.Rows, row)
 	}
 	words := append([]string{"job", "list"}, list.flags(list.filter(q))...)
-	v.render(nethttp.StatusOK, page{Title: "Jobs", Template: "jobs", Noun: "Jobs", Command: v.command(words...), Crumbs: []crumb{{"Jobs", ""}},
+	v.render(statusOf(fields), page{Title: "Jobs", Template: "jobs", Noun: "Jobs", Command: v.command(words...), Crumbs: []crumb{{"Jobs", ""}},
 		Follow: lists("job"), Body: b})
 	return nil
 }

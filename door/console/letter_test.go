@@ -73,6 +73,31 @@ func TestDeadLettersAreSettledByTheirCause(t *testing.T) {
 	b.post(404, path("letters/burn"), "kind", "event", "id", "late")
 }
 
+// TestWhatWasReplayedAndFailedAgainIsSaid holds that a replay of which letters came back does
+// not look as if all were well.
+func TestWhatWasReplayedAndFailedAgainIsSaid(t *testing.T) {
+	r := newRig(t)
+	letter := func(id, cause string, made int64) {
+		r.letter(domain.DeadLetter{Kind: domain.DeadEffect, ID: id, Effect: "go", Cause: cause, MadeMs: made, Data: `{"order":7}`,
+			Subject: "tenant.7.effect.go.x"})
+	}
+	letter("e1", "the shop is away", 1000)
+	letter("e2", "the shop is away", 1000)
+	letter("e3", "the bank is away", 1000)
+	b := r.as(admin)
+	done := r.bulkDone(b.post(200, path("letters/list/many?cause=shop"), "act", "replay", "all", "yes"))
+	if done.Done != 2 {
+		t.Fatalf("got %+v, want 2 letters replayed", done)
+	}
+	page := path("bulk/%d", done.ID)
+	b.has(b.get(200, page), "2 of 2 done.")
+	b.hasNot(b.get(200, page), "came back")
+	letter("e3", "the bank is away", done.BeganMs+1) // which the filter does not find
+	letter("e2", "the shop is away", done.BeganMs+1)
+	b.has(b.get(200, page), "2 of 2 done; 1 came back, or came meanwhile.", "done in part", "cause=shop&amp;from_ms=")
+	b.has(b.post(200, path("letters/list/many"), "act", "replay", "key", "effect:e2"), "1 letter replayed; what fails again comes back.")
+}
+
 func TestADeadLetterIsShownAndDropped(t *testing.T) {
 	r := newRig(t)
 	r.letter(domain.DeadLetter{Kind: domain.DeadEffect, ID: "e1", Effect: "go", Cause: "the payload is cut", Attempts: 3, MadeMs: 1000, Data: `{"order":7}`})

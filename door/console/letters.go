@@ -184,16 +184,17 @@ func (v *visit) lettersPage() error {
 	p := api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadKind(q.Get("kind")),
 		Saga: q.Get("saga"), Effect: q.Get("effect"), Cause: q.Get("cause"), Where: q.Get("where"), Narrowing: narrowing(q)}, Cursor: q.Get("cursor"),
 		Limit: pageRows}
+	fields := v.fields(typed("saga", "Saga", p.Saga, "order"), typed("effect", "Effect", p.Effect, "charge-card"), typed("cause", "Cause has", p.Cause, "timeout"),
+		typed("where", "Where", p.Where, "letter.attempts > 3"))
 	list, err := call(v, api.DeadLetterList, p)
-	if err != nil {
+	if err = blame(err, fields); err != nil {
 		return err
 	}
 	l := v.manyLetters()
 	b := &listBody{Title: "Dead letters", Many: v.manyOf(l), Tabs: v.letterTabs(true), Filtered: filtered(q), All: v.path("letters/list"),
 		Pager: v.pagerOf("letters/list",
 			q, list.Next),
-		None: "There is no dead letter.", Fields: v.fields(typed("saga", "Saga", p.Saga, "order"), typed("effect", "Effect", p.Effect, "charge-card"),
-			typed("cause", "Cause has", p.Cause, "timeout"))}
+		None: "There is no dead letter.", Fields: fields}
 	b.Filters = append(b.Filters, v.choice("letters/list", "All", "kind", ""))
 	for _, kind := range domain.DeadKinds {
 		b.Filters = append(b.Filters, v.choice("letters/list", upper(string(kind)), "kind", string(kind)))
@@ -219,7 +220,7 @@ func (v *visit) lettersPage() error {
 		}
 		pg.Follow = nil // what is counted stays what is settled
 	}
-	v.render(nethttp.StatusOK, pg)
+	v.render(statusOf(fields), pg)
 	return nil
 }
 

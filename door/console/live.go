@@ -98,7 +98,8 @@ func (v *visit) followPage() (stream, error) {
 		return nil, domain.NotFoundf("the page %q is none that changes", domain.PlainText(to.Path, 100))
 	}
 	context, _, _ := strings.Cut(to.Path[len(Path+"c/"):], "/")
-	w := &viewer{console: v.console, who: v.who, caller: v.caller, secret: v.console.secretOf(v.r), page: to.String(), context: context, own: own, has: v.r.FormValue("has")}
+	w := &viewer{console: v.console, who: v.who, caller: v.caller, secret: v.console.secretOf(v.r), page: to.String(), context: context, own: own,
+		has: v.r.FormValue("has")}
 	if last := v.r.Header.Get("Last-Event-ID"); last != "" {
 		w.has = last
 	}

@@ -16,6 +16,8 @@ type logLine struct {
 	Class  string // out, err, note
 	Spans  []styled
 	More   int // bytes that are not shown
+	// Begins is the attempt that begins with this line, 0 where that is the one of the line before.
+	Begins int
 }
 
 // text is a line without its colours.
@@ -29,6 +31,19 @@ func (l logLine) text() string {
 
 // styled is a piece of a line with the colours that its writer gave it.
 type styled struct{ Class, Text string }
+
+// marks says of lines which of them begin another attempt than that of the line before; the
+// first attempt of all needs no mark.
+type marks int
+
+func (m *marks) mark(l *logLine, attempt int) {
+	if attempt != 0 && attempt != int(*m) {
+		if attempt > 1 {
+			l.Begins = attempt
+		}
+		*m = marks(attempt)
+	}
+}
 
 // lineOf is a line as the page shows it.
 func (v *visit) lineOf(number int, l *domain.Log) logLine {

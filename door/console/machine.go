@@ -103,7 +103,8 @@ func machineOf(lines []domain.SagaEntry, i *domain.SagaInstance) *machine {
 		} else {
 			m.Height = placed.Height + backDrop
 			from, to := a.X+a.Width/2, b.X+b.Width/2
-			w.Path = fmt.Sprintf("M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f", from, a.Y+a.Height, from, a.Y+a.Height+backDrop, to, b.Y+b.Height+backDrop, to, b.Y+b.Height)
+			w.Path = fmt.Sprintf("M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f", from, a.Y+a.Height, from, a.Y+a.Height+backDrop, to, b.Y+b.Height+backDrop,
+				to, b.Y+b.Height)
 			w.X, w.Y = (from+to)/2, max(a.Y, b.Y)+a.Height+backDrop+6 // under it
 		}
 		m.Ways = append(m.Ways, w)

@@ -364,7 +364,7 @@ func (*visit) manyFlows() manyList {
 		return api.BulkRetryFlowsParams{BulkFlowsParams: of(v), Failed: true}
 	}
 	return manyList{path: "flows", thing: "flow", rail: "Flows", command: []string{"flow"}, words: alone,
-		filters: append([]string{"status", "reason", "blueprint", "trigger", "caller", "where"}, narrowed...),
+		filters: append([]string{"status", "reason", "blueprint", "trigger", "caller", "awaits", "where"}, narrowed...),
 		link:    func(v *visit, key string) string { return v.path("flows/%s", url.PathEscape(key)) },
 		deeds: []deed{
 			{act: "retry", name: "Retry", done: "started again", of: badly, one: api.FlowRetry.Operation, all: allOf(api.FlowRetryAll, again),
@@ -415,7 +415,7 @@ func (*visit) manyLetters() manyList {
 			return v.letterLink(domain.DeadKind(kind), id)
 		},
 		deeds: []deed{
-			{act: "replay", name: "Replay", done: "replayed", one: api.DeadLetterReplay.Operation, all: allOf(api.DeadLetterReplayAll, of),
+			{act: "replay", name: "Replay", done: "replayed; what fails again comes back", one: api.DeadLetterReplay.Operation, all: allOf(api.DeadLetterReplayAll, of),
 				do:   one(api.DeadLetterReplay),
 				will: "They get another chance, as they are. What fails again comes back here. Letters that come meanwhile are left alone."},
 			{act: "drop", name: "Drop", done: "dropped", one: api.DeadLetterDrop.Operation, all: allOf(api.DeadLetterDropAll, of), do: one(api.DeadLetterDrop),

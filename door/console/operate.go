@@ -5,7 +5,6 @@ import (
 	"fmt"
 	nethttp "net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
@@ -47,36 +46,15 @@ func (v *visit) operatePage(name string, s *sentence, command []string, b *listB
 	return nil
 }
 
-// findingStates are how findings look.
-var findingStates = map[string]state{doctor.OK: {"ok", succeeded}, doctor.Warning: {"warning", failed}, doctor.Bad: {"bad", errored}}
-
-// healthPage shows what `ramet doctor` finds, but for its audit of jobs, which repairs
-// things: that is an action.
+// healthPage shows what `ramet doctor` finds, but repairs nothing: that is an action.
 func (v *visit) healthPage() error {
-	var found doctor.Report
 	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
 	if err != nil {
 		return err
 	}
-	found.Node(info, info.Version, v.now)
-	runners, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	found, err := v.checkUp(info)
 	if err != nil {
 		return err
-	}
-	found.Runners(runners.Runners, v.now)
-	found.Isolation([]domain.Tenant{v.tenant}, runners.Runners, v.now)
-	// The rest is not there on every node, and not for everybody to see.
-	if circles, err := call(v, api.CircleList, api.ListCirclesParams{Context: v.tenant.ID}); err == nil {
-		found.Circles(circles.Circles, nil)
-	}
-	if dead, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID,
-		DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadSaga}}); err == nil {
-		found.Held(dead)
-	}
-	if v.mayOnNode(api.PeerList.Operation) {
-		if peers, err := call(v, api.PeerList, api.ListPeersParams{}); err == nil {
-			found.Peers(peers.Peers)
-		}
 	}
 	want := v.r.FormValue("state")
 	b := &listBody{Filtered: want != "", All: v.path("operate"), None: "There is nothing to say of this node."}
@@ -90,9 +68,6 @@ func (v *visit) healthPage() error {
 	for _, f := range []struct{ name, state string }{{"All", ""}, {"Bad", doctor.Bad}, {"Warnings", doctor.Warning}} {
 		b.Filters = append(b.Filters, v.choice("operate", f.name, "state", f.state))
 	}
-	// What is worst comes first.
-	order := []string{doctor.Bad, doctor.Warning, doctor.OK}
-	slices.SortStableFunc(found.Findings, func(x, y doctor.Finding) int { return slices.Index(order, x.State) - slices.Index(order, y.State) })
 	t := table{Name: "Findings", Head: []column{{"State", ""}, {"Of", "name"}, {"What, and what to do", "full"}}}
 	count := map[string]int{}
 	for _, f := range found.Findings {
@@ -111,7 +86,8 @@ func (v *visit) healthPage() error {
 	}
 	if v.may(api.AuditRun.Operation) {
 		s.Actions = []action{{Name: "Audit the jobs", Verb: "Look and repair", Post: v.path("operate/audit"),
-			Will: "Looks whether each unfinished job of context " + contextName(v.tenant) + " has a reason to be alive, for about a second, and repairs what there is a rule for.", Command: v.command("audit")}}
+			Will: "Looks whether each unfinished job of context " + contextName(v.tenant) +
+				" has a reason to be alive, for about a second, and repairs what there is a rule for.", Command: v.command("audit")}}
 	}
 	return v.operatePage("Health", s, []string{"doctor"}, b)
 }
@@ -123,15 +99,16 @@ func (v *visit) auditJobs() error {
 	if err != nil {
 		return v.did(to, "", err)
 	}
+	v.console.looks.forget(v.tenant.ID)
 	said := "Each of " + plural(done.Looked, "unfinished thing") + " has a reason to be alive"
 	if n := len(done.Repaired); n > 0 {
-		said += "; " + strconv.Itoa(n) + " were repaired, " + done.Repaired[0].Key + ": " + done.Repaired[0].Text
+		said += "; " + counted(n, "was", "were") + " repaired, " + done.Repaired[0].Key + ": " + done.Repaired[0].Text
 	}
 	if n := len(done.Lacking); n > 0 {
 		said += "; some wait for somebody who is not there: " + done.Lacking[0].Text
 	}
 	if n := len(done.Stuck); n > 0 {
-		return v.redirectSaying(to, plural(n, "thing")+" are stuck. "+done.Stuck[0].Key+": "+domain.PlainText(done.Stuck[0].Text, maxPlain), true)
+		return v.redirectSaying(to, verbIs(n, "thing")+" stuck. "+done.Stuck[0].Key+": "+domain.PlainText(done.Stuck[0].Text, maxPlain), true)
 	}
 	if done.Partial {
 		said += " (of the oldest: there was no time for all)"
@@ -244,7 +221,8 @@ func (v *visit) nodesPage() error {
 	}
 	s := &sentence{State: state{"alive", succeeded}, Text: verbIs(alive, "node") + " alive."}
 	if gone != "" {
-		s = &sentence{State: state{"not seen", errored}, Text: "Node " + gone + " was not seen lately, and did not say that it stops. What it had goes to others when its leases end."}
+		s = &sentence{State: state{"not seen", errored}, Text: "Node " + gone +
+			" was not seen lately, and did not say that it stops. What it had goes to others when its leases end."}
 	}
 	return v.operatePage("Nodes & boards", s, []string{"node", "list"}, &listBody{Tables: []table{t, stores}})
 }

@@ -75,3 +75,37 @@ func TestHostileBans(t *testing.T) {
 	harmless(t, b.get(200, path("operate/bans")))
 	harmless(t, b.get(200, path("operate/runners")))
 }
+
+// TestAStoppedContextSaysSoOnEachPage, with how it goes on for who may have it so.
+func TestAStoppedContextSaysSoOnEachPage(t *testing.T) {
+	r := newRig(t)
+	f := r.flow("name: n\nsteps:\n  - {name: a, script: say x, script_type: words}\n")
+	r.ended(f)
+	pages := []string{"", "flows", "flows/1", "jobs", "jobs/10/1", "sagas", "schedules", "webhooks", "blueprints",
+		"effects", "messages", "operate", "operate/bans",
+		"rights", "search", "bulk/none"}
+	b, other := r.as(admin), r.as(reader)
+	b.hasNot(b.get(200, path("")), "is stopped")
+	b.post(200, path("operate/bans/set"), "kind", "context", "level", "pick", "reason", "the <b>disk</b> is full", "for", "1 hour")
+	for _, page := range pages {
+		b.has(b.get(statusAny, path("%s", page)), "Context 7 is stopped: what runs goes on, nothing more is begun, and what comes waits.",
+			"The &lt;b&gt;disk&lt;/b&gt; is full (actor 10)", "ends by itself in 59 m", ">Let it go on<")
+		a := other.get(statusAny, path("%s", page))
+		other.has(a, "Context 7 is stopped", "an admin lifts it: ramet ban lift context --context 7")
+		other.hasNot(a, "Let it go on")
+	}
+	b.hasNot(b.get(200, path("")), "nothing needs you")
+	b.hasNot(b.get(200, "sessions"), "is stopped") // is of no context
+	a := b.post(200, path("operate/bans/lift?kind=context"), "next", "/console/c/7/flows")
+	b.has(a, "The ban is lifted")
+	b.hasNot(a, "is stopped")
+	if got := a.Request.URL.Path; got != "/console/c/7/flows" {
+		t.Errorf("it leads to %s, want back", got)
+	}
+	// What the operator has stopped only the operator lets go on.
+	do(r, domain.Operator, api.BanSetAll, api.BanInput{BanScope: domain.BanScope{Kind: domain.BanAll}, Level: domain.BanSubmit, Reason: "maintenance"})
+	a = b.get(200, path("flows"))
+	b.has(a, "Everything is stopped, in each context: what runs goes on, nothing more is begun, and nothing is taken in.",
+		"the operator lifts it: ramet ban lift all")
+	b.hasNot(a, "Let it go on")
+}

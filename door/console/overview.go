@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	nethttp "net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -31,6 +33,16 @@ type overviewBody struct {
 	// Make is the command that makes a first flow, where there is none.
 	Make string
 	Info api.Info
+	// Findings are those of doctor that no row of Needs has, the bad ones first: of the node,
+	// and of what it stands on. Health is where all of them are.
+	Findings []finding
+	Health   string
+}
+
+// finding is a line of what doctor finds.
+type finding struct {
+	State      state
+	What, Text string
 }
 
 // figure is a number with what it means.
@@ -47,12 +59,25 @@ type need struct {
 	Link  string
 	Why   string
 	At    moment
-	// Count is how many flows it stands for, Blueprint what they are of.
+	// Count is how many things it stands for, Blueprint what they are of: "nightly", of jobs
+	// "type shell".
 	Count     int
 	Blueprint string
-	// Other is what it is where it is no flow: an alarm, a dead letter.
-	Other string
+	Of        needOf
 }
+
+// needOf is what a need is of: the sentence counts each by itself.
+type needOf int
+
+const (
+	needFlow   needOf = iota
+	needJob           // that belongs to no flow
+	needLetter        // given up on
+	needAlarm         // late
+	needStuck         // nothing would ever move it
+	needLack          // it waits for somebody who is not there
+	needNode          // the node, or what it stands on
+)
 
 func (c *Console) mountOverview() {
 	c.page("GET {$}", (*visit).home)
@@ -82,10 +107,15 @@ func (v *visit) overviewPage() error {
 	if err != nil {
 		return err
 	}
-	alive, err := v.flowsOf(domain.FlowStarted, overviewMost)
+	run, err := v.flowsOf(domain.FlowStarted, overviewMost)
 	if err != nil {
 		return err
 	}
+	wait, err := v.flowsOf(domain.FlowDispatched, overviewMost)
+	if err != nil {
+		return err
+	}
+	alive := slices.Concat(run, wait)
 	if err := v.needs(b, wrong, alive); err != nil {
 		return err
 	}
@@ -107,8 +137,13 @@ func (v *visit) overviewPage() error {
 	if b.Figures, err = v.figures(); err != nil {
 		return err
 	}
-	v.render(nethttp.StatusOK, page{Title: "Overview", Template: "overview", Noun: "Overview", Command: v.command("doctor"), Follow: lists("flow", "job", "instance", "dead_letter"), Body: b,
-		Sentence: overviewSentence(b, len(alive))})
+	said := overviewSentence(b, len(run), len(wait))
+	if v.stopped() != nil && len(b.Needs) == 0 {
+		said = nil // that it is stopped is how it stands, and is said above
+	}
+	v.render(nethttp.StatusOK, page{Title: "Overview", Template: "overview", Noun: "Overview", Command: v.command("doctor"),
+		Follow: lists("flow", "job", "instance", "dead_letter"), Body: b,
+		Sentence: said})
 	return nil
 }
 
@@ -129,11 +164,12 @@ func (v *visit) figures() (list []figure, err error) {
 	if runs.Value, err = count(domain.JobStarted); err != nil {
 		return nil, err
 	}
-	waits := figure{Name: "jobs waiting", Link: v.path("jobs?status=dispatched"), Class: waiting}
+	waits := figure{Name: "jobs waiting for a runner", Link: v.path("jobs?status=dispatched"), Class: waiting}
 	if waits.Value, err = count(domain.JobDispatched); err != nil {
 		return nil, err
 	}
-	oldest, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobDispatched}, Sort: api.SortOldest, Limit: 1})
+	oldest, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobDispatched},
+		Sort: api.SortOldest, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +187,14 @@ func (v *visit) figures() (list []figure, err error) {
 		well, bad = well+m.well, bad+m.bad
 	}
 	now := v.now.Unix() / 60
-	return append(list, figure{Name: "ended in the last hour", Value: grouped(well + bad), Note: "jobs and flows", Link: v.path("archive"), Class: succeeded, Spark: sparkOf(hour, now, false)},
-		figure{Name: "of them in error", Value: grouped(bad), Link: v.path("archive") + query("status", string(domain.JobError)), Class: errored, Spark: sparkOf(hour, now, true)}), nil
+	note := "jobs, and flows as a whole"
+	if len(hour) < hourMinutes {
+		note = "in the " + plural(len(hour), "minute") + " that are counted so far"
+	}
+	return append(list, figure{Name: "ended in the last hour", Value: grouped(well + bad), Note: note, Link: v.path("archive"),
+		Class: succeeded, Spark: sparkOf(hour, now, false)},
+		figure{Name: "of them in error", Value: grouped(bad), Note: "failed, timed out, lost or cancelled",
+			Link: v.path("archive") + query("status", string(domain.JobError)), Class: errored, Spark: sparkOf(hour, now, true)}), nil
 }
 
 // nodeRow is a node of the board.
@@ -228,9 +270,83 @@ func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 			continue
 		}
 		at[key] = len(b.Needs)
-		b.Needs = append(b.Needs, need{State: flowEnd(f), What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(f.Error), At: v.at(f.FinishedMs), Count: 1, Blueprint: f.Blueprint})
+		b.Needs = append(b.Needs, need{State: flowEnd(f), What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(f.Error), At: v.at(f.FinishedMs),
+			Count: 1, Blueprint: f.Blueprint})
 	}
-	return v.otherNeeds(b)
+	for _, find := range []func(*overviewBody) error{v.jobNeeds, v.otherNeeds, v.doctorNeeds} {
+		if err := find(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jobNeeds finds jobs that went wrong and belong to no flow, those of one type and one cause
+// together.
+func (v *visit) jobNeeds(b *overviewBody) error {
+	list, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobError}, Limit: wrongLook})
+	if err != nil {
+		return err
+	}
+	at := map[string]int{} // in b.Needs, by type and cause
+	for _, j := range list.Jobs {
+		if j.FlowID != 0 || j.Reason == domain.ReasonCancelled {
+			continue
+		}
+		key := string(j.ScriptType) + "\n" + string(j.Reason) + "\n" + j.Error
+		if k, known := at[key]; known {
+			n := &b.Needs[k]
+			n.Count++
+			n.What = plural(n.Count, "job") + " of type " + string(j.ScriptType)
+			n.Link = v.path("jobs") + with("status", string(domain.JobError), "type", string(j.ScriptType), "text", domain.CutText(j.Error, maxQuery))
+			continue
+		}
+		at[key] = len(b.Needs)
+		b.Needs = append(b.Needs, need{State: jobEnd(j), What: "job " + j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Why: upper(j.Error),
+			At: v.at(j.FinishedMs), Of: needJob, Count: 1, Blueprint: "type " + string(j.ScriptType)})
+	}
+	return nil
+}
+
+// doctorNeeds finds what doctor would: what nothing moves or nobody takes is a need by
+// itself, and so is what is bad of the node; its warnings are told below.
+func (v *visit) doctorNeeds(b *overviewBody) error {
+	report, err := v.checkUp(b.Info)
+	if err != nil {
+		return err
+	}
+	audit, err := v.unfinished()
+	if err != nil {
+		return err
+	}
+	b.Health = v.path("operate")
+	known, late := map[string]bool{}, false
+	for _, n := range b.Needs {
+		known[n.Link] = true
+		late = late || n.Of == needAlarm
+	}
+	if audit != nil {
+		for _, f := range audit.Stuck[:min(len(audit.Stuck), overviewMost)] {
+			if link := v.findingLink(f.Key); link == b.Health || !known[link] { // else it stands here already
+				b.Needs = append(b.Needs, need{State: state{"stuck", errored}, What: f.Keys(), Link: link, Why: upper(f.Text), Of: needStuck, Count: 1 + f.More})
+			}
+		}
+		for _, f := range audit.Lacking[:min(len(audit.Lacking), overviewMost)] {
+			b.Needs = append(b.Needs, need{State: state{"waits", errored}, What: f.Keys(), Link: v.findingLink(f.Key), Why: upper(f.Text), Of: needLack,
+				Count: 1 + f.More})
+		}
+	}
+	for _, f := range report.Findings {
+		switch {
+		case f.State == doctor.OK || strings.HasPrefix(f.What, doctor.OfJobs): // those are the audit's
+		case strings.HasPrefix(f.What, doctor.OfSaga) || f.What == doctor.OfAlarms && late: // they stand above
+		case f.State == doctor.Bad:
+			b.Needs = append(b.Needs, need{State: findingStates[f.State], What: f.What, Link: b.Health, Why: upper(f.Text), Of: needNode, Count: 1})
+		default:
+			b.Findings = append(b.Findings, finding{findingStates[f.State], f.What, f.Text})
+		}
+	}
+	return nil
 }
 
 // lateAfter is from when on an alarm that has come and is not handled is told of.
@@ -241,7 +357,7 @@ const lateAfter = 10 * time.Second
 func (v *visit) otherNeeds(b *overviewBody) error {
 	if late := b.Info.LateAlarm; late != nil && late.Context == v.tenant.ID && late.LateMs > lateAfter.Milliseconds() {
 		b.Needs = append(b.Needs, need{State: state{"late", errored}, What: late.Name, Link: v.path("operate"), Why: "It has come, and no node handles it",
-			At: v.at(v.now.UnixMilli() - late.LateMs), Other: "alarm"})
+			At: v.at(v.now.UnixMilli() - late.LateMs), Of: needAlarm, Count: 1})
 	}
 	groups, _, _, err := v.countCauses()
 	if notThere(err) || errors.Is(err, domain.ErrUnavailable) {
@@ -251,7 +367,7 @@ func (v *visit) otherNeeds(b *overviewBody) error {
 	}
 	for _, g := range groups[:min(len(groups), overviewMost)] {
 		n := need{State: state{"given up on", errored}, What: plural(g.count, "dead letter") + " of " + cmp.Or(g.Saga, g.Effect, string(g.Kind)),
-			Link: v.path("letters/list") + g.query(), Why: upper(g.text), At: v.at(g.latest), Other: "dead letter", Count: g.count}
+			Link: v.path("letters/list") + g.query(), Why: upper(g.text), At: v.at(g.latest), Of: needLetter, Count: g.count}
 		if g.holds > 0 {
 			n.Why = strings.TrimRight(n.Why, ".") + "; " + plural(g.holds, "instance") + " stopped by it"
 		}
@@ -260,40 +376,49 @@ func (v *visit) otherNeeds(b *overviewBody) error {
 	return nil
 }
 
-// overviewSentence says how all stands.
-func overviewSentence(b *overviewBody, alive int) *sentence {
+// overviewSentence says how all stands. All is well only where doctor says so, too.
+func overviewSentence(b *overviewBody, run, wait int) *sentence {
 	for _, away := range [...]string{b.Info.BoardError, b.Info.DiskError, b.Info.StreamError, b.Info.ArchiveError} {
 		if away != "" {
 			return &sentence{State: state{"away", errored}, Text: upper(away) + "."}
 		}
 	}
-	switch {
-	case len(b.Needs) > 0:
+	if len(b.Needs) > 0 {
 		return needsSentence(b.Needs)
-	case alive == 0:
-		return &sentence{State: state{"well", succeeded}, Text: "All is well, and nothing runs."}
-	case alive == 1:
-		return &sentence{State: state{"well", succeeded}, Text: "All is well: 1 flow runs, and nothing needs you."}
 	}
-	return &sentence{State: state{"well", succeeded}, Text: "All is well: " + plural(alive, "flow") + " run, and nothing needs you."}
+	var what []string
+	if run > 0 {
+		what = append(what, counted(run, "flow runs", "flows run"))
+	}
+	if wait > 0 {
+		what = append(what, counted(wait, "flow waits", "flows wait"))
+	}
+	now := cmp.Or(strings.Join(what, ", "), "nothing runs")
+	if n := len(b.Findings); n > 0 {
+		return &sentence{State: state{"works", succeeded}, Text: upper(now) + ", and nothing needs you. Doctor has " + plural(n, "warning") + ", below."}
+	}
+	if len(what) == 0 {
+		return &sentence{State: state{"well", succeeded}, Text: "All is well, and nothing runs."}
+	}
+	return &sentence{State: state{"well", succeeded}, Text: "All is well: " + now + ", and nothing needs you."}
 }
 
-// needsSentence says what needs somebody: decisions first, for they wait; then the cause
-// that most flows went wrong by.
+// needsSentence says what needs somebody: the node first, without which nothing goes, then
+// decisions, for they wait; then the cause that most went wrong by.
 func needsSentence(needs []need) *sentence {
-	var decide, stuck, wrong, letters, late int
+	count := map[needOf]int{}
+	var decide, stuck, wrong int
 	worst := &need{}
 	for i := range needs {
 		switch n := &needs[i]; {
-		case n.Other == "alarm":
-			late++
-		case n.Other != "":
-			letters += n.Count
+		case n.Of != needFlow && n.Of != needJob:
+			count[n.Of] += n.Count
 		case n.State.Word == "needs approval":
 			decide++
 		case n.State.Word == "stuck":
 			stuck++
 		default:
+			count[n.Of] += n.Count
 			if wrong += n.Count; n.Count > worst.Count {
 				worst = n
 			}
@@ -301,40 +426,60 @@ func needsSentence(needs []need) *sentence {
 	}
 	var parts []string
 	s := &sentence{State: state{"needs you", held}}
+	add := func(n int, one, many string) {
+		if n > 0 {
+			parts = append(parts, counted(n, one, many))
+			s.State.Class = errored
+		}
+	}
+	add(count[needNode], "thing of the node is bad", "things of the node are bad")
 	if decide > 0 {
 		parts = append(parts, counted(decide, "flow waits", "flows wait")+" for a decision")
 	}
-	if stuck > 0 {
-		parts = append(parts, counted(stuck, "flow is", "flows are")+" stuck")
-		s.State.Class = errored
-	}
+	add(stuck+count[needStuck], "thing is stuck", "things are stuck")
+	add(count[needLack], "thing waits for somebody who is not there", "things wait for somebody who is not there")
 	if wrong > 0 {
-		s.State.Class = worst.State.Class
-		part := counted(wrong, "flow", "flows") + " went wrong"
-		if worst.Why != "" {
-			share := strconv.Itoa(worst.Count) + " of them"
-			if worst.Count == wrong {
-				share = "all"
-			}
-			where := cmp.Or(worst.Blueprint, worst.What)
-			if wrong > 1 {
-				where = share + " in " + where
-			}
-			part += ", " + where + ": " + strings.ToLower(worst.Why[:1]) + worst.Why[1:]
+		if s.State.Class != errored {
+			s.State.Class = worst.State.Class
 		}
-		parts = append(parts, part)
+		parts = append(parts, wrongText(count[needFlow], count[needJob], worst))
 	}
-	if letters > 0 {
-		parts = append(parts, counted(letters, "dead letter waits", "dead letters wait"))
-	}
-	if late > 0 {
-		parts = append(parts, "an alarm is late")
-	}
-	if letters+late > 0 {
-		s.State.Class = errored
+	add(count[needLetter], "dead letter waits", "dead letters wait")
+	if count[needAlarm] > 0 {
+		parts, s.State.Class = append(parts, "an alarm is late"), errored
 	}
 	s.Text = upper(strings.Join(parts, "; ")) + "."
 	return s
+}
+
+// wrongText says how many flows, and jobs that belong to none, went wrong, and where most did.
+func wrongText(flows, jobs int, worst *need) string {
+	var what []string
+	if flows > 0 {
+		what = append(what, plural(flows, "flow"))
+	}
+	if jobs > 0 {
+		what = append(what, plural(jobs, "single job"))
+	}
+	text := strings.Join(what, " and ") + " went wrong"
+	if worst.Why == "" {
+		return text
+	}
+	where, in := cmp.Or(worst.Blueprint, worst.What), " in "
+	if worst.Of == needJob {
+		in = " of "
+	}
+	if flows+jobs == 1 && worst.Of == needJob {
+		where = worst.What
+	}
+	if flows+jobs > 1 {
+		share := strconv.Itoa(worst.Count) + " of them"
+		if worst.Count == flows+jobs {
+			share = "all"
+		}
+		where = share + in + where
+	}
+	return text + ", " + where + ": " + lower(strings.TrimRight(worst.Why, "."))
 }
 
 // counted is a count with what is counted, in the form for one or for many.

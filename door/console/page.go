@@ -27,8 +27,9 @@ type page struct {
 	Body   any
 
 	// The rest is filled in for every page.
-	Here     string // the page's own address
-	Live     string // where it is followed; "": nowhere
+	Here     string    // the page's own address
+	Held     *sentence // nil: nothing stops the whole context
+	Live     string    // where it is followed; "": nowhere
 	Theme    string
 	SignedIn bool
 	Actor    domain.ActorID
@@ -80,6 +81,9 @@ func (v *visit) complete(p *page) error {
 	if p.Template == "failure" && v.r.Method != "GET" {
 		p.Here = Path
 	}
+	if v.refusedAt != "" {
+		p.Here = v.refusedAt
+	}
 	p.Actor, p.Node.Name = v.who.Actor, v.console.cfg.Node
 	if !p.SignedIn {
 		return nil
@@ -88,6 +92,9 @@ func (v *visit) complete(p *page) error {
 		p.Live = livePath + query("page", p.Here)
 	}
 	p.Flash = v.console.sessions.said(v.console.secretOf(v.r), v.r.FormValue("said"))
+	if v.refusal != nil {
+		p.Flash = flash{Text: sentenceOf(v.refusal), Unwell: true}
+	}
 	p.Context, p.Faults = v.tenant, v.faultActions()
 	p.Rail = v.rail(p.Noun)
 	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
@@ -105,7 +112,8 @@ func (v *visit) rail(here string) (entries []railEntry) {
 	if v.tenant.ID == 0 {
 		return nil
 	}
-	for _, e := range [...]struct{ name, path string }{{"Overview", ""}, {"Flows", "flows"}, {"Jobs", "jobs"}, {"Sagas", "sagas"}, {"Schedules", "schedules"}, {"Blueprints", "blueprints"},
+	for _, e := range [...]struct{ name, path string }{{"Overview", ""}, {"Flows", "flows"}, {"Jobs", "jobs"}, {"Sagas", "sagas"},
+		{"Schedules", "schedules"}, {"Blueprints", "blueprints"},
 		{"Effects", "effects"}, {"Dead letters", "letters"}, {"Messages", "messages"},
 		{"Archive", "archive"}, {"Operate", "operate"}, {"Rights", "rights"}} {
 		entries = append(entries, railEntry{e.name, v.path("%s", e.path), e.name == here})
@@ -157,6 +165,7 @@ var functions = template.FuncMap{
 	"contextName": contextName,
 	"lines":       linesOf,
 	"picked":      picked,
+	"faulty":      faulty,
 	"inc":         func(i int) int { return i + 1 },
 	"stateOf":     func(word string) state { return state{Word: word, Class: word} },
 }

@@ -18,7 +18,8 @@ func TestCommandsAreQuotedForAShell(t *testing.T) {
 }
 
 func TestSpans(t *testing.T) {
-	for ms, want := range map[int64]string{0: "0 ms", 999: "999 ms", 1500: "1.5 s", 59_999: "59 s", 61_000: "1 m 01 s", 3_700_000: "1 h 01 m", 3 * 86_400_000: "3 d"} {
+	for ms, want := range map[int64]string{0: "0 ms", 999: "999 ms", 1500: "1.5 s", 59_999: "59 s", 61_000: "1 m 01 s", 3_700_000: "1 h 01 m",
+		3 * 86_400_000: "3 d"} {
 		if got := momentOf(1_000_000_000_000-ms, time.UnixMilli(1_000_000_000_000)).Ago; got != want {
 			t.Errorf("%d ms: got %s, want %s", ms, got, want)
 		}
@@ -45,5 +46,19 @@ func TestAnActionIsKnownByWhatItDoes(t *testing.T) {
 	}
 	if replay.Mark() == drop.Mark() || replay.Mark() == other.Mark() || drop.Mark() == other.Mark() {
 		t.Errorf("%q, %q and %q are taken for each other", replay.Mark(), drop.Mark(), other.Mark())
+	}
+}
+
+func TestKeysAndNamesStayAsTheyAreWritten(t *testing.T) {
+	for text, want := range map[string]string{"exit code 3": "Exit code 3", "job:1:2 has not ended": "job:1:2 has not ended", "n1/a decides": "n1/a decides",
+		"élan fehlt": "Élan fehlt", "gone: x": "Gone: x", "": "", "started_at is odd": "started_at is odd", "1 job waits": "1 job waits"} {
+		if got := upper(text); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for text, want := range map[string]string{"Exit code 3": "exit code 3", "ENOENT at x": "ENOENT at x", "Élan": "élan", "": ""} {
+		if got := lower(text); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -76,7 +76,8 @@ func (v *visit) queuesPage() error {
 		switch {
 		case q.served == 0 && q.waiting > 0:
 			st = state{"nobody takes it", errored}
-			s = &sentence{State: st, Text: plural(q.waiting, "job") + " of type " + string(name) + " wait, and no runner that is alive takes that type: " +
+			s = &sentence{State: st, Text: counted(q.waiting, "job of type "+string(name)+" waits", "jobs of type "+string(name)+" wait") +
+				", and no runner that is alive takes that type: " +
 				cmp.Or(q.why, "start a node or a worker that serves it") + "."}
 		case q.served == 0:
 			st = state{"not served", skipped}
@@ -96,7 +97,7 @@ func (v *visit) queuesPage() error {
 	if s == nil {
 		s = &sentence{State: state{"well", succeeded}, Text: "Nothing waits for a runner."}
 		if n := len(waits.Jobs); n > 0 {
-			s = &sentence{State: state{"waiting", waiting}, Text: upper(plural(n, "job")) + " wait for a runner that has room."}
+			s = &sentence{State: state{"waiting", waiting}, Text: counted(n, "job waits", "jobs wait") + " for a runner that has room."}
 		}
 	}
 	return v.operatePage("Queues", s, []string{"job", "list", "--status", "dispatched"}, &listBody{Tables: []table{t},

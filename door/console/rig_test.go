@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
@@ -41,18 +43,19 @@ const (
 // and a runner whose scripts are lines of words: see words.
 type rig struct {
 	testing.TB
-	board  *memboard.Board
-	names  *identity.Registry
-	server *httptest.Server
-	pages  *console.Console
-	api    *service.Service
-	bulks  *bulk.Engine
-	faults console.Faults // nil: none
-	tokens *identity.Tokens
-	keys   map[domain.ActorID]identity.Key
-	gate   chan struct{} // lets scripts go on that wait
-	now    func() time.Time
-	doors  http.Config // of the door, beside what the rig sets
+	board   *memboard.Board
+	names   *identity.Registry
+	server  *httptest.Server
+	pages   *console.Console
+	api     *service.Service
+	bulks   *bulk.Engine
+	faults  console.Faults // nil: none
+	tokens  *identity.Tokens
+	keys    map[domain.ActorID]identity.Key
+	gate    chan struct{} // lets scripts go on that wait
+	now     func() time.Time
+	archive archive.Archive // of newArchiveRig
+	doors   http.Config     // of the door, beside what the rig sets
 }
 
 // words is a runtime inside the process: "say X" logs, "err X" logs to the standard error,
@@ -101,7 +104,7 @@ func newRig(t testing.TB, with ...func(r *rig, p *service.Parts)) *rig {
 	engine := work.New(b, work.Config{})
 	parts := servicetest.Parts(b, registry, engine)
 	flows := flow.New(b, engine, flow.Config{Blueprints: flow.Stored(blueprint.NewStore(b))})
-	parts.Flows, parts.Schedules = flows, clockwork.NewSchedules(b, flows, nil)
+	parts.Flows, parts.Schedules = flows, clockwork.NewSchedules(precondition.Over(b), flows, nil)
 	audit := identity.NewAuditLog(registry, nil)
 	access := identity.NewAccess(registry, audit)
 	r.tokens = identity.NewTokens(registry, access, "n1")

@@ -16,7 +16,10 @@ import (
 
 func (c *Console) mountRights() {
 	c.inContext("GET rights", (*visit).membersPage)
-	c.inContext("POST rights/{act}", (*visit).actOnRights)
+	c.inContext("POST rights/revoke", (*visit).revokeRoleOf)
+	c.mountRightsForms()
+	c.mountSecrets()
+	c.inContext("GET rights/settings", (*visit).settingsPage)
 	c.inContext("GET rights/contexts", (*visit).contextsPage)
 	c.inContext("GET rights/actors", (*visit).actorsPage)
 	c.inContext("GET rights/tokens", (*visit).tokensPage)
@@ -33,6 +36,8 @@ func (v *visit) rightsPage(name string, s *sentence, command string, b *listBody
 		}
 	}
 	add(true, "Members", "rights")
+	add(v.may(api.SecretList.Operation), "Secrets", "rights/secrets")
+	add(true, "Settings", "rights/settings")
 	add(true, "Contexts", "rights/contexts")
 	add(v.mayOnNode(api.ActorList.Operation), "Actors", "rights/actors")
 	add(true, "Tokens", "rights/tokens")
@@ -67,13 +72,12 @@ func (v *visit) membersPage() error {
 		}
 	}
 	s := &sentence{State: state{"members", waiting}, Text: "You are " + v.roleHere(&shown.Tenant) + " in context " + contextName(v.tenant) + "."}
-	if v.may(api.ContextGrant.Operation) {
-		s.Actions = []action{{Name: "Give a role", Verb: "Give 1 role", Post: v.path("rights/grant"),
-			Inputs:  []formField{typed("actor", "Actor, by number", "", "20"), {Name: "role", Label: "Role", Options: roles}},
-			Will:    "The actor has the role in context " + contextName(v.tenant) + " at every node within a second, beside those that it has.",
-			Command: "ramet context grant " + contextName(v.tenant) + " ACTOR --role reader"}}
+	intro := ""
+	if hooks := shown.On.Names(); hooks != "" {
+		intro = "Flows that have no hooks of their own call those of the context: " + hooks + "."
 	}
-	return v.rightsPage("Members", s, "ramet context show "+contextName(v.tenant), &listBody{Tables: []table{t}, None: "Nobody has a role here."})
+	return v.rightsPage("Members", s, "ramet context show "+contextName(v.tenant), &listBody{Intro: intro, Tables: []table{t}, None: "Nobody has a role here.",
+		Links: v.toMake(v.may(api.ContextGrant.Operation), "Give a role", "rights/new")})
 }
 
 // roleHere says what who looks is in a context.
@@ -102,29 +106,19 @@ func (v *visit) revokeRole(id domain.ActorID, role domain.ContextRole) []action 
 		Command: "ramet context revoke " + contextName(v.tenant) + " " + strconv.Itoa(int(id)) + " --role " + string(role)}}
 }
 
-// actOnRights gives or takes a role.
-func (v *visit) actOnRights() error {
-	text := v.r.PostFormValue("actor")
-	id, err := strconv.ParseUint(strings.TrimSpace(text), 10, 32)
+// revokeRoleOf takes a role from an actor.
+func (v *visit) revokeRoleOf() error {
 	to := v.path("rights")
-	if err != nil || id == 0 {
-		return v.did(to, "", domain.Invalidf("actor %q: want its number", domain.PlainText(text, 40)))
+	id, err := v.numberIn("actor")
+	if err != nil {
+		return v.did(to, "", err)
 	}
 	p := api.GrantParams{Context: v.tenant.ID, Actor: domain.ActorID(id), Role: domain.ContextRole(v.r.PostFormValue("role"))}
-	var done api.GrantedContext
-	said := upper(actorText(p.Actor)) + " is " + domain.PlainText(string(p.Role), 20) + " now."
-	switch act := v.r.PathValue("act"); act {
-	case "grant":
-		done, err = call(v, api.ContextGrant, p)
-	case "revoke":
-		if p.Role == "" { // which would be all of them
-			return v.did(to, "", domain.Invalidf("no role was named"))
-		}
-		done, err = call(v, api.ContextRevoke, p)
-		said = upper(actorText(p.Actor)) + " is no " + domain.PlainText(string(p.Role), 20) + " any more."
-	default:
-		return domain.NotFoundf("rights cannot be told to %q", domain.PlainText(act, 20))
+	if p.Role == "" { // which would be all of them
+		return v.did(to, "", domain.Invalidf("no role was named"))
 	}
+	done, err := call(v, api.ContextRevoke, p)
+	said := upper(actorText(p.Actor)) + " is no " + domain.PlainText(string(p.Role), 20) + " any more."
 	if err == nil && !done.Changed {
 		said = "It was so already."
 	}
@@ -147,7 +141,8 @@ func (v *visit) contextsPage() error {
 				"all")), when(v.at(int64(c.CreatedAt) * 1000))}})
 	}
 	return v.rightsPage("Contexts", nil, "ramet context list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/contexts", q, list.Next),
-		Intro: "The contexts in which you have a role.", None: "You have a role in no context."})
+		Intro: "The contexts in which you have a role.", None: "You have a role in no context.",
+		Links: v.toMake(v.mayOnNode(api.ContextCreate.Operation), "New context", "rights/contexts/new")})
 }
 
 func (v *visit) actorsPage() error {
@@ -162,11 +157,13 @@ func (v *visit) actorsPage() error {
 		for _, address := range a.Address {
 			at = append(at, string(address))
 		}
-		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(actorText(a.ID)), words(a.Pubkey), words(strings.Join(at, ", ")), when(v.at(int64(a.CreatedAt) * 1000)),
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(actorText(a.ID)), words(a.Pubkey), words(strings.Join(at, ", ")),
+			when(v.at(int64(a.CreatedAt) * 1000)),
 			linkTo("its tokens", v.path("rights/tokens?actor=%d", a.ID))}})
 	}
 	return v.rightsPage("Actors", nil, "ramet actor list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/actors", q, list.Next),
-		None: "There is no actor.", Make: "ramet actor create"})
+		Links: v.toMake(v.mayOnNode(api.ActorCreate.Operation), "New actor", "rights/actors/new"),
+		None:  "There is no actor.", Make: "ramet actor new"})
 }
 
 // whose is the actor that the address names; 0 is who looks.
@@ -198,7 +195,8 @@ func (v *visit) tokensPage() error {
 		if st.Word == "good" && v.who.Operates(api.TokenRevoke.Right, api.TokenRevoke.Group()) {
 			revoke.Actions = []action{{Name: "Revoke", Verb: "Revoke 1 token", Post: v.path("rights/tokens/revoke"), Fields: []field{{"actor",
 				strconv.Itoa(int(k.Actor))}, {"id", k.ID}},
-				Will: "Whoever shows this token is refused at every node within a second; sessions that began with it end. This cannot be undone.", Command: "ramet token revoke " + quoted(k.ID)}}
+				Will:    "Whoever shows this token is refused at every node within a second; sessions that began with it end. This cannot be undone.",
+				Command: "ramet token revoke " + quoted(k.ID)}}
 		}
 		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(cmp.Or(k.Name, shortID(k.ID))), chip(st), words(scopeText(&k.Scope)),
 			when(v.at(int64(k.IssuedAt) * 1000)), when(v.at(k.SeenMs)), when(v.at(int64(k.ExpiresAt) * 1000)), revoke}})
@@ -207,7 +205,7 @@ func (v *visit) tokensPage() error {
 	if actor != 0 && actor != v.who.Actor {
 		whose = actorText(actor)
 	}
-	b := &listBody{Tables: []table{t}, None: "This board knows no token of " + whose + ".",
+	b := &listBody{Tables: []table{t}, None: "This board knows no token of " + whose + ".", Links: v.toMake(true, "New token", "rights/tokens/new"),
 		Make: "ramet token --key alice.key --audience " + v.console.cfg.Node + " --for 12h --name laptop"}
 	if n := len(list.Tokens); n > 0 {
 		b.Intro = "Of the tokens of " + whose + " that this board knows, " + strconv.Itoa(good) + " of " + strconv.Itoa(n) + " are good."
@@ -297,7 +295,7 @@ func (v *visit) auditPage() error {
 	}
 	var s *sentence
 	if denied > 0 && f.Outcome == "" {
-		s = &sentence{State: state{"denied", failed}, Text: "Of these " + strconv.Itoa(len(t.Rows)) + " acts, " + strconv.Itoa(denied) + " were denied."}
+		s = &sentence{State: state{"denied", failed}, Text: "Of " + plural(len(t.Rows), "act") + ", " + counted(denied, "was", "were") + " denied."}
 	}
 	return v.rightsPage("Audit log", s, v.command(command...), b)
 }

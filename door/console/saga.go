@@ -1,6 +1,7 @@
 package console
 
 import (
+	"maps"
 	nethttp "net/http"
 	"net/url"
 	"slices"
@@ -139,7 +140,7 @@ func (v *visit) sagaPage() error {
 	if err != nil {
 		return err
 	}
-	v.render(nethttp.StatusOK, page{Title: "Saga " + name, Template: "saga", Noun: "Sagas", Command: command, Crumbs: []crumb{{"Sagas", v.path("sagas")},
+	v.render(statusOf(b.Fields), page{Title: "Saga " + name, Template: "saga", Noun: "Sagas", Command: command, Crumbs: []crumb{{"Sagas", v.path("sagas")},
 		{name, ""}}, Follow: lists("instance"), Body: b})
 	return nil
 }
@@ -150,20 +151,19 @@ func (v *visit) fillInstances(b *sagaBody) (command string, err error) {
 	where := q.Get("where")
 	found, err := call(v, api.SagaInstances, api.ListInstancesParams{Context: v.tenant.ID, Name: b.Name,
 		InstanceFilter: api.InstanceFilter{State: q.Get("state"), Where: where, Narrowing: narrowing(q)}, Cursor: q.Get("cursor"), Limit: pageRows})
-	if err != nil {
+	b.Fields = v.fields(typed("text", "Text", q.Get("text"), "ann"), typed("where", "Where", where, `state == "paying"`))
+	if err = blame(err, b.Fields); err != nil {
 		return "", err
 	}
 	path := "sagas/" + url.PathEscape(b.Name)
-	b.Fields = v.fields(typed("text", "Text", q.Get("text"), "ann"), typed("where", "Where", where, `state == "paying"`))
 	list := v.manyInstances()
 	b.Many = v.manyOf(list)
 	b.Pager, b.Filtered = v.pagerOf(path, q, found.Next), filtered(q)
+	own, chosen := typedWhere(where)
 	for _, f := range instanceFilters {
-		link := v.path("%s", path)
-		if f.Where != "" {
-			link += query("where", f.Where)
-		}
-		b.Filters = append(b.Filters, filter{f.Name, link, f.Where == where})
+		to := maps.Clone(q)
+		to.Set("where", both(own, f.Where))
+		b.Filters = append(b.Filters, filter{f.Name, v.listAt(path, to), f.Where == chosen})
 	}
 	for _, i := range found.Instances {
 		ticks := ""
@@ -177,6 +177,29 @@ func (v *visit) fillInstances(b *sagaBody) (command string, err error) {
 	// The board keeps no order among them; of a page, the last that moved come first.
 	slices.SortStableFunc(b.Rows, func(a, b instanceRow) int { return int(min(1, max(-1, b.Updated.Ms-a.Updated.Ms))) })
 	return v.command(append([]string{"saga", "instances", b.Name}, list.flags(list.filter(q))...)...), nil
+}
+
+// typedWhere parts a condition into what somebody typed and the filter of one click that
+// was put behind it: see [both].
+func typedWhere(where string) (own, chosen string) {
+	for _, f := range instanceFilters {
+		if f.Where == "" {
+			continue
+		} else if where == f.Where {
+			return "", f.Where
+		} else if own, found := strings.CutSuffix(where, ") && "+f.Where); found && strings.HasPrefix(own, "(") {
+			return own[1:], f.Where
+		}
+	}
+	return where, ""
+}
+
+// both is what somebody typed, and a filter of one click.
+func both(own, chosen string) string {
+	if own == "" || chosen == "" {
+		return own + chosen
+	}
+	return "(" + own + ") && " + chosen
 }
 
 // statesOf are the states of a definition, in its order.

@@ -1,13 +1,16 @@
 package console_test
 
 import (
+	"encoding/json"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/testwait"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/service"
 )
 
@@ -63,7 +66,8 @@ func TestASagaWithItsInstances(t *testing.T) {
 	b.get(404, path("sagas/nowhere"))
 
 	a := b.get(200, path("sagas/order/instance?id=ann"))
-	b.has(a, "held → open", "open → held", "Held ×2", "<title>held: running", `data-live="/console/live?page=`, "Pause", "ramet saga history order ann --context 7")
+	b.has(a, "held → open", "open → held", "Held ×2", "<title>held: running", `data-live="/console/live?page=`, "Pause",
+		"ramet saga history order ann --context 7")
 	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=data")), "&#34;last&#34;: &#34;Held&#34;")
 	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=steps")), "It has asked for no effect")
 	b.post(200, path("sagas/order/pause"), "id", "ann")
@@ -128,5 +132,49 @@ func TestIdsOfInstancesDoNothing(t *testing.T) {
 		one := b.get(200, strings.ReplaceAll(link, "&amp;", "&"))
 		harmless(t, one)
 		b.has(one, "new → open")
+	}
+}
+
+// TestAnInstanceOfManyTransitionsIsPaged: a page is bounded, and leads on.
+func TestAnInstanceOfManyTransitionsIsPaged(t *testing.T) {
+	r := newRig(t)
+	do(r, admin, api.SagaApply, api.ApplySagaParams{Context: 7, Text: order, File: "order.yaml"})
+	r.publish("ann", "Placed")
+	r.stands("ann", "open")
+	name, err := r.names.TenantName(t.Context(), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := layout.SagaKeys{Tenant: name}
+	b := board.Batch{Space: layout.SpaceOf(7)}
+	for version := int64(2); version <= 5000; version++ {
+		line, err := json.Marshal(domain.SagaEntry{Version: version, AtMs: version, Type: "Held", From: "open", To: "held"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.PushRight(keys.History("order", "ann"), string(line))
+		if version%500 == 0 {
+			if err := r.board.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			b = board.Batch{Space: layout.SpaceOf(7)}
+		}
+	}
+	who := r.as(reader)
+	link := path("sagas/order/instance?id=ann")
+	for _, want := range []struct {
+		lines int
+		next  string
+	}{{300, "before=4701"}, {300, "before=4401"}, {300, "before=4101"}, {100, ""}} {
+		a := who.get(200, link)
+		if n := strings.Count(a.text, "<li><span class=\"when\">"); n != want.lines || len(a.text) > 200_000 {
+			t.Errorf("%s has %d lines and %d bytes, want %d lines", link, n, len(a.text), want.lines)
+		}
+		if want.next == "" {
+			who.has(a, "These are the oldest of the last 1,000 transitions.", "ramet saga history order ann --context 7", "first page")
+			break
+		}
+		who.has(a, want.next)
+		link = path("sagas/order/instance?id=ann&%s", want.next)
 	}
 }

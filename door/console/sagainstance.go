@@ -22,10 +22,13 @@ type instanceBody struct {
 	Tab     string
 	Machine *machine
 	Lines   []transition
-	Steps   []stepLine
-	Waits   []string // what it waits for: effects, work that is not sent
-	Timers  []timerLine
-	Data    string
+	Pager   pager
+	// Older says that there are more transitions than the pages have.
+	Older  string
+	Steps  []stepLine
+	Waits  []string // what it waits for: effects, work that is not sent
+	Timers []timerLine
+	Data   string
 }
 
 // transition is a line of an instance's history.
@@ -65,8 +68,38 @@ func (v *visit) instanceParams() api.InstanceParams {
 // instanceTabs are the tabs of an instance's page.
 var instanceTabs = []struct{ Key, Name string }{{"history", "History"}, {"steps", "Steps & effects"}, {"data", "Data"}}
 
-// historyMost bounds the lines of history that a page shows: the newest of them.
-const historyMost = 300
+const (
+	// historyMost bounds the lines of history that a page shows, newest first.
+	historyMost = 300
+	// historyLook is how many of the newest lines there are pages of.
+	historyLook = 1000
+)
+
+// history reads the lines that the page shows, oldest first: those before the version that
+// the address names, else the newest.
+func (v *visit) history(p api.InstanceParams, b *instanceBody, here string) ([]domain.SagaEntry, error) {
+	before, _ := strconv.ParseInt(v.r.FormValue("before"), 10, 64) // what is no number is the newest
+	limit := historyMost + 1
+	if before > 0 {
+		limit = historyLook
+		b.Pager.First = here
+	}
+	h, err := call(v, api.SagaHistory, api.HistoryParams{InstanceParams: p, Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	lines, read := []domain.SagaEntry(h.Lines), len(h.Lines)
+	for before > 0 && len(lines) > 0 && lines[len(lines)-1].Version >= before {
+		lines = lines[:len(lines)-1]
+	}
+	if more := len(lines) - historyMost; more > 0 {
+		lines = lines[more:]
+		b.Pager.Next = here + "&before=" + strconv.FormatInt(lines[0].Version, 10)
+	} else if read == historyLook && (len(lines) == 0 || lines[0].Version > 1) {
+		b.Older = v.command("saga", "history", p.Name, p.Correlation)
+	}
+	return lines, nil
+}
 
 func (v *visit) instancePage() error {
 	p := v.instanceParams()
@@ -78,14 +111,16 @@ func (v *visit) instancePage() error {
 	if err != nil {
 		return err
 	}
-	h, err := call(v, api.SagaHistory, api.HistoryParams{InstanceParams: p, Limit: historyMost})
+	b := &instanceBody{ID: i.Correlation, State: instanceState(i), Tab: instanceTabs[0].Key,
+		Facts: []fact{{Name: "state", Text: i.State}, {Name: "version", Text: strconv.Itoa(i.Definition)},
+			{Name: "transitions", Text: strconv.FormatInt(i.Version, 10)},
+			{Name: "began", At: v.at(i.CreatedMs)}, {Name: "moved", At: v.at(i.UpdatedMs)}}}
+	here := v.sagaPath(p.Name) + "/instance" + query("id", p.Correlation)
+	lines, err := v.history(p, b, here)
 	if err != nil {
 		return err
 	}
-	b := &instanceBody{ID: i.Correlation, State: instanceState(i), Tab: instanceTabs[0].Key, Machine: machineOf(h.Lines, i),
-		Facts: []fact{{Name: "state", Text: i.State}, {Name: "version", Text: strconv.Itoa(i.Definition)}, {Name: "transitions", Text: strconv.FormatInt(i.Version, 10)},
-			{Name: "began", At: v.at(i.CreatedMs)}, {Name: "moved", At: v.at(i.UpdatedMs)}}}
-	here := v.sagaPath(p.Name) + "/instance" + query("id", p.Correlation)
+	b.Machine = machineOf(lines, i)
 	for _, t := range instanceTabs {
 		if t.Key == v.r.FormValue("tab") {
 			b.Tab = t.Key
@@ -98,11 +133,12 @@ func (v *visit) instancePage() error {
 		}
 		b.Tabs = append(b.Tabs, tab{t.Name, link, t.Key == b.Tab})
 	}
-	v.fillInstance(b, i, x, h.Lines)
+	v.fillInstance(b, i, x, lines)
 	pg := page{Title: p.Name + " " + p.Correlation, Template: "sagainstance", Noun: "Sagas", Command: v.command("saga", "history", p.Name, p.Correlation), Body: b,
 		Crumbs: []crumb{{"Sagas", v.path("sagas")}, {p.Name, v.sagaPath(p.Name)}, {p.Correlation, ""}}}
 	if b.State.Class != succeeded {
-		pg.Sentence = &sentence{State: b.State, Text: upper(x.Text) + ".", Since: v.at(cmp.Or(i.EndedMs, x.SinceMs)), Ended: i.EndedMs != 0, Actions: v.instanceActions(p, i)}
+		pg.Sentence = &sentence{State: b.State, Text: upper(x.Text) + ".", Since: v.at(cmp.Or(i.EndedMs, x.SinceMs)), Ended: i.EndedMs != 0,
+			Actions: v.instanceActions(p, i)}
 		if x.NextMs > v.now.UnixMilli() {
 			pg.Sentence.Next = "a timer comes in " + v.at(x.NextMs).Ago
 		}
@@ -132,6 +168,7 @@ func (v *visit) fillInstance(b *instanceBody, i *domain.SagaInstance, x domain.S
 		for n := range x.Effects {
 			b.Waits = append(b.Waits, x.Effects[n].String())
 		}
+		b.Waits = append(b.Waits, x.Ended...)
 		for n := range x.Unsent {
 			b.Waits = append(b.Waits, x.Unsent[n].String())
 		}
@@ -171,10 +208,12 @@ func (v *visit) instanceActions(p api.InstanceParams, i *domain.SagaInstance) (l
 	case i.Status == domain.SagaEnded:
 	case i.Paused && v.may(api.SagaResume.Operation):
 		list = append(list, action{Name: "Resume", Verb: "Resume the instance", Post: v.sagaPath(p.Name) + "/resume", Fields: id, Primary: true,
-			Will: "It takes the " + plural(len(i.Deferred), "event") + " that it kept, in order, and goes on.", Command: v.command("saga", "resume", p.Name, p.Correlation)})
+			Will:    "It takes the " + plural(len(i.Deferred), "event") + " that it kept, in order, and goes on.",
+			Command: v.command("saga", "resume", p.Name, p.Correlation)})
 	case !i.Paused && v.may(api.SagaPause.Operation):
 		list = append(list, action{Name: "Pause", Verb: "Pause the instance", Post: v.sagaPath(p.Name) + "/pause", Fields: id,
-			Will: "It keeps its events, in order, and moves no more until it is resumed. Effects that were asked for go on.", Command: v.command("saga", "pause", p.Name, p.Correlation)})
+			Will:    "It keeps its events, in order, and moves no more until it is resumed. Effects that were asked for go on.",
+			Command: v.command("saga", "pause", p.Name, p.Correlation)})
 	}
 	return list
 }

@@ -27,6 +27,7 @@ func (v *visit) schedulePage() error {
 		return err
 	}
 	b := &detailBody{Title: s.Name, State: scheduleState(&s.Schedule), Facts: v.scheduleFacts(&s.Schedule)}
+	b.Links = v.toMake(v.may(api.ScheduleApply.Operation), "Change", "schedule/edit"+with("name", name))
 	at := func(key string) string { return v.path("schedule") + with("name", name, "tab", key) }
 	var key string
 	key, b.Tabs = v.tabsOf(at, "times", "Next times", "flows", "Its flows", "definition", "Definition", "history", "History")
@@ -97,6 +98,9 @@ func (v *visit) scheduleFacts(s *domain.Schedule) []fact {
 			facts = append(facts, fact{Name: c.name, Text: strconv.FormatInt(c.n, 10)})
 		}
 	}
+	if b := s.State.Backfill; b != nil {
+		facts = append(facts, fact{Name: "backfill", Text: b.String(), Link: v.path("schedule") + with("name", s.Name, "tab", "flows")})
+	}
 	if s.State.LastFlow != 0 {
 		facts = append(facts, fact{Name: "last flow", Text: strconv.Itoa(int(s.State.LastFlow)), Link: v.path("flows/%d", s.State.LastFlow)})
 	}
@@ -111,7 +115,8 @@ func (v *visit) upcoming(s *api.Schedule) section {
 	}
 	t := &table{Name: "Next times", Head: []column{{"In", ""}, {"By the clocks of " + zone.String(), "id"}, {"Trigger of its flow", "why"}}}
 	for _, at := range s.Upcoming {
-		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{when(v.at(at.UnixMilli())), words(at.In(zone).Format("Mon 2006-01-02 15:04:05")), words(s.TriggerAt(at))}})
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{when(v.at(at.UnixMilli())), words(at.In(zone).Format("Mon 2006-01-02 15:04:05")),
+			words(s.TriggerAt(at))}})
 	}
 	return section{Table: t, None: noneOf(len(t.Rows), "It has no time to come.")}
 }
@@ -209,8 +214,12 @@ func (v *visit) scheduleActions(s *domain.Schedule) (list []action) {
 	}
 	add(api.ScheduleTrigger.Operation, action{Name: "Trigger", Verb: "Make 1 flow now",
 		Will: "Makes 1 flow of blueprint " + s.Blueprint + " now, beside those of its times."})
+	if b := s.State.Backfill; b != nil && !b.Final() {
+		add(api.ScheduleBackfillCancel.Operation, action{Name: "Cancel backfill", Verb: "Cancel the backfill",
+			Will: "It makes no further flow of a past time; those that it made go on."})
+	}
 	add(api.ScheduleDelete.Operation, action{Name: "Delete", Verb: "Delete the schedule",
-		Will: "The schedule leaves the board; the " + plural(int(s.State.Fired), "flow") + " that it made stay. This cannot be undone."})
+		Will: "The schedule leaves the board; " + counted(int(s.State.Fired), "flow that it made stays", "flows that it made stay") + ". This cannot be undone."})
 	return list
 }
 
@@ -233,6 +242,9 @@ func (v *visit) actOnSchedule() error {
 		if made.Existing {
 			said = "There was a flow of this very second already: " + made.Flow + "."
 		}
+	case "backfill_cancel":
+		_, err = call(v, api.ScheduleBackfillCancel, p)
+		said = "The backfill was cancelled."
 	case "delete":
 		if _, err = call(v, api.ScheduleDelete, p); err == nil {
 			to = v.path("schedules")

@@ -93,7 +93,7 @@ func TestAReaderIsOfferedNoActOnSchedulesAndBlueprints(t *testing.T) {
 	for _, act := range []string{"pause", "resume", "trigger", "delete"} {
 		b.has(b.post(200, path("schedule/%s", act), "name", "nightly"), "This was not done: actor")
 	}
-	b.has(b.post(200, path("blueprint/start"), "name", "hello", "version", "1"), "This was not done: actor")
+	b.has(b.post(200, path("blueprint/start"), "name", "hello", "version", "1", "act", "make"), "This was not done: actor")
 	b.has(b.post(200, path("blueprint/delete"), "name", "hello"), "This was not done: actor")
 	b.get(403, path("blueprint/edit"))
 	b.post(403, path("blueprint/edit"), "text", hello)
@@ -104,7 +104,8 @@ func TestAReaderIsOfferedNoActOnSchedulesAndBlueprints(t *testing.T) {
 func TestABlueprintIsShownComparedAndStarted(t *testing.T) {
 	r := newRig(t)
 	r.store(hello)
-	r.store("name: hello\nsummary: greets twice\nparams: {who: world}\nsteps:\n  - {name: greet, script: say hello, script_type: words}\n  - {name: again, needs: greet, script: say again, script_type: words}\n")
+	r.store("name: hello\nsummary: greets twice\nparams: {who: world}\nsteps:\n  - {name: greet, script: say hello, script_type: words}\n  - " +
+		"{name: again, needs: greet, script: say again, script_type: words}\n")
 	b := r.as(admin)
 	b.has(b.get(200, path("blueprints")), "greets twice", `href="/console/c/7/blueprint?name=hello"`, "New blueprint", "ramet blueprint list")
 	a := b.get(200, path("blueprint?name=hello"))
@@ -117,13 +118,15 @@ func TestABlueprintIsShownComparedAndStarted(t *testing.T) {
 	b.has(b.get(200, path("blueprint?name=hello&version=1")), "This is version 1. The newest is 2.")
 	b.has(b.get(200, path("blueprint?name=hello&version=1&tab=differences")), "This is the first version")
 	b.has(b.get(200, path("blueprint?name=hello&tab=start")), `name="param.who"`, `placeholder="world"`, "Start 1 flow")
-	a = b.post(200, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "no blanks", "param.who", "moon")
-	b.has(a, "This was not done", `value="no blanks"`, `value="moon"`)
-	b.has(b.post(200, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "t1", "param.who", "moon"), "The flow was started.")
+	a = b.post(400, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "no blanks", "param.who", "moon", "act", "make")
+	b.has(a, `class="below fault" id="about-trigger"`, `value="no blanks"`, `value="moon"`)
+	a = b.post(200, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "t1", "param.who", "moon") // as one types
+	b.has(a, "ramet flow submit hello --version 2 --trigger t1 --param who=moon --context 7", "Makes 1 flow of version 2.")
+	b.has(b.post(200, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "t1", "param.who", "moon", "act", "make"), "The flow was started.")
 	if v := r.ended(1); v.Params["who"] != "moon" || v.Version != 2 || v.Trigger != "t1" {
 		t.Errorf("got %+v", v.Flow)
 	}
-	b.has(b.post(200, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "t1"), "There was a flow of that trigger already")
+	b.has(b.post(200, path("blueprint/start"), "name", "hello", "version", "2", "trigger", "t1", "act", "make"), "There was a flow of that trigger already")
 	b.has(b.post(200, path("blueprint/delete"), "name", "hello"), "Blueprint hello was deleted, with 2 versions.", "No blueprint is stored yet.")
 }
 
@@ -190,7 +193,8 @@ func TestHostileTextsInSchedulesAndBlueprints(t *testing.T) {
 		Steps:  []domain.Step{{Name: "x", Summary: all, Script: all, ScriptType: "words"}}}})
 	r.schedule(domain.Schedule{Name: "hostile", Blueprint: "hostile", Cron: "0 2 * * *", Summary: all, Params: map[string]string{"p": all}})
 	b := r.as(admin)
-	for _, p := range []string{"schedules", "schedules/calendar", "schedule?name=hostile", "schedule?name=hostile&tab=definition", "schedule?name=hostile&tab=history",
+	for _, p := range []string{"schedules", "schedules/calendar", "schedule?name=hostile", "schedule?name=hostile&tab=definition",
+		"schedule?name=hostile&tab=history",
 		"blueprints", "blueprint?name=hostile", "blueprint?name=hostile&step=x", "blueprint?name=hostile&tab=source", "blueprint?name=hostile&tab=start",
 		"schedules?blueprint=" + url.QueryEscape(acts[0]), "schedules?state=" + url.QueryEscape(acts[1])} {
 		harmless(t, b.get(200, path("%s", p)))

@@ -29,12 +29,18 @@ const (
 func (c *Console) mountSchedules() {
 	c.live("GET schedules", (*visit).schedulesPage)
 	c.inContext("GET schedules/calendar", (*visit).calendarPage)
+	c.mountMake("schedules/new", (*visit).scheduleMake)
+	c.mountMake("schedule/edit", (*visit).scheduleEdit)
 	c.mountSchedule()
 }
 
-// scheduleTabs are the two views of all schedules.
-func (v *visit) scheduleTabs(calendar bool) []tab {
-	return []tab{{"List", v.path("schedules"), !calendar}, {"Calendar", v.path("schedules/calendar"), calendar}}
+// startTabs are the views of what starts flows.
+func (v *visit) startTabs(here string) (tabs []tab) {
+	for _, t := range [...]struct{ name, path string }{{"List", "schedules"}, {"Calendar", "schedules/calendar"},
+		{"Webhooks", "webhooks"}, {"Listeners", "listeners"}} {
+		tabs = append(tabs, tab{t.name, v.path("%s", t.path), t.name == here})
+	}
+	return tabs
 }
 
 func (v *visit) schedulesPage() error {
@@ -43,8 +49,9 @@ func (v *visit) schedulesPage() error {
 	if err != nil {
 		return err
 	}
-	b := &listBody{Title: "Schedules", Tabs: v.scheduleTabs(false), Filtered: filtered(q), All: v.path("schedules"), Pager: v.pagerOf("schedules", q, list.Next),
+	b := &listBody{Title: "Schedules", Tabs: v.startTabs("List"), Filtered: filtered(q), All: v.path("schedules"), Pager: v.pagerOf("schedules", q, list.Next),
 		None: "No schedule makes flows at times yet.", Make: v.command("schedule", "create", "nightly", "--blueprint", "nightly", "--cron", "0 2 * * *"),
+		Links:  v.toMake(v.may(api.ScheduleApply.Operation), "New schedule", "schedules/new"),
 		Fields: v.fields(typed("blueprint", "Blueprint", q.Get("blueprint"), "nightly"))}
 	for _, f := range [...]struct{ name, state string }{{"All", ""}, {"On", "on"}, {"Paused", "paused"}, {"In trouble", "in trouble"}, {"Over", "over"}} {
 		b.Filters = append(b.Filters, v.choice("schedules", f.name, "state", f.state))
@@ -184,7 +191,7 @@ func (v *visit) calendarPage() error {
 	if err != nil {
 		return err
 	}
-	b := &calendarBody{Tabs: v.scheduleTabs(true), Zone: v.now.Format("MST"), Pager: v.pagerOf("schedules/calendar", q, list.Next),
+	b := &calendarBody{Tabs: v.startTabs("Calendar"), Zone: v.now.Format("MST"), Pager: v.pagerOf("schedules/calendar", q, list.Next),
 		Make: v.command("schedule", "create", "nightly", "--blueprint", "nightly", "--cron", "0 2 * * *")}
 	today := time.Date(v.now.Year(), v.now.Month(), v.now.Day(), 0, 0, 0, 0, v.now.Location())
 	for i := range calendarDays {

@@ -59,16 +59,22 @@ func (v *visit) searchPage() error {
 	return nil
 }
 
-// exactHits are what a key or a number names.
+// exactHits are what a key or a number names, where that is there.
 func (v *visit) exactHits(q string) (hits []hit) {
 	if id, err := domain.ParseFlowKey(q); err == nil {
-		hits = append(hits, hit{"flow", "Flow " + strconv.Itoa(int(id)), "", v.path("flows/%d", id)})
+		if f, err := call(v, api.FlowShow, api.ShowFlowParams{FlowParams: api.FlowParams{Context: v.tenant.ID, Flow: id}}); err == nil {
+			hits = append(hits, hit{"flow", flowName(&f.Flow), strconv.Itoa(int(id)) + ", " + flowState(&f.Flow, false).Word, v.path("flows/%d", id)})
+		}
 	}
-	if link := v.jobLink(q); link != "" {
-		hits = append(hits, hit{"job", "Job " + q, "", link})
+	if key, err := domain.ParseJobKey(q); err == nil {
+		if j, err := call(v, api.JobShow, api.JobParams{Context: v.tenant.ID, Caller: key.Caller, ID: key.ID}); err == nil {
+			hits = append(hits, hit{"job", key.String(), strings.TrimSpace(jobState(j).Word + " " + j.Step), v.path("jobs/%d/%d", key.Caller, key.ID)})
+		}
 	}
-	if link := v.messageAt(q); link != "" && strings.HasPrefix(q, "message:") {
-		hits = append(hits, hit{"message", "Message " + q, "", link})
+	if key, err := domain.ParseMessageKey(q); err == nil && strings.HasPrefix(q, "message:") {
+		if m, err := call(v, api.MessageShow, api.MessageParams{Context: v.tenant.ID, Caller: key.Caller, ID: key.ID}); err == nil {
+			hits = append(hits, hit{"message", key.String(), string(m.Status), v.path("messages/%d/%d", key.Caller, key.ID)})
+		}
 	}
 	return hits
 }

@@ -19,7 +19,14 @@ func TestTheSearchFindsWhatOneMaySee(t *testing.T) {
 	b.has(b.get(200, path("search?q=start+nightly")), "Start a flow of nightly", "tab=start")
 	b.has(b.get(200, path("search?q=2026-11-20")), "failing 2026-11-20", "1, failed")
 	b.has(b.get(200, path("search?q=queues")), "Operate: Queues")
-	b.has(b.get(200, path("search?q=job:10:1")), "Job job:10:1")
+	b.has(b.get(200, path("search?q=job:10:1")), "<span class=\"name\">job:10:1</span>", "jobs/10/1")
+	// What a number or a key names is offered where it is there.
+	for _, q := range []string{"812", "flow:812", "10:99", "message:10:99"} {
+		b.has(b.get(200, path("search?q=%s", q)), "Nothing that you may see is called like that.")
+		if got := b.get(200, path("jump?q=%s", q)).Request.URL.Path; got != "/console/c/7/search" {
+			t.Errorf("%s leads to %s", q, got)
+		}
+	}
 	b.hasNot(b.get(200, path("search?q=queues")), "<span class=\"name\">Flows</span>")
 	b.has(b.get(200, path("search?q=nothing-is-called-so")), "Nothing that you may see is called like that.")
 	if got := b.get(200, path("jump?q=nightly")).Request.URL; got.Path != "/console/c/7/search" || got.Query().Get("q") != "nightly" {

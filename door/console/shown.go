@@ -31,6 +31,7 @@ type hub struct {
 
 	mu    sync.Mutex
 	shown map[shownKey]*shown
+	logs  map[shownKey]*sharedLog
 	feeds map[domain.TenantID]*feed
 }
 
@@ -43,7 +44,7 @@ type feed struct {
 }
 
 func newHub(changes func(context.Context, domain.TenantID, func([]service.Change) error) error) *hub {
-	return &hub{changes: changes, shown: map[shownKey]*shown{}, feeds: map[domain.TenantID]*feed{}}
+	return &hub{changes: changes, shown: map[shownKey]*shown{}, logs: map[shownKey]*sharedLog{}, feeds: map[domain.TenantID]*feed{}}
 }
 
 // join gives a viewer the page that it sees together with others.

@@ -20,6 +20,7 @@ func (c *Console) mountSignIn() {
 	c.open("POST sign-in", (*visit).signIn)
 	c.open("GET enter", (*visit).enterPage)
 	c.open("POST enter", (*visit).enter)
+	c.page("GET signed-in", (*visit).isSignedIn)
 	c.page("POST sign-out", (*visit).signOut)
 	c.page("GET sessions", (*visit).sessionsPage)
 	c.page("POST sessions/{name}/revoke", (*visit).revokeSession)
@@ -30,7 +31,10 @@ func (c *Console) mountSignIn() {
 type signInBody struct {
 	Node string
 	// Next is where to go afterwards.
-	Next  string
+	Next string
+	// Sent says that somebody sent something who was signed in no more; Kept is that.
+	Sent  bool
+	Kept  string
 	Fault string
 	// Plain says that what is sent can be read on its way: no key file is taken then.
 	Plain bool
@@ -40,23 +44,30 @@ func (v *visit) signInPage() error {
 	if v.signedIn() {
 		return v.redirect(next(v.r.FormValue("next")))
 	}
-	v.showSignIn(nethttp.StatusOK, v.r.FormValue("next"), "")
+	v.showSignIn(nethttp.StatusOK, signInBody{Next: v.r.FormValue("next")})
 	return nil
 }
 
-func (v *visit) showSignIn(status int, to, fault string) {
-	v.render(status, page{Title: "Sign in", Template: "signin",
-		Body: signInBody{Node: v.console.cfg.Node, Next: next(to), Fault: fault, Plain: !private(v.r)}})
+func (v *visit) showSignIn(status int, b signInBody) {
+	b.Node, b.Next, b.Plain = v.console.cfg.Node, next(b.Next), !private(v.r)
+	v.render(status, page{Title: "Sign in", Template: "signin", Body: b})
 }
 
-// askToSignIn shows the page of signing in in place of another, to which it leads back.
+// isSignedIn is asked by scripts before they send what somebody has written.
+func (v *visit) isSignedIn() error {
+	v.w.WriteHeader(nethttp.StatusNoContent)
+	return nil
+}
+
+// askToSignIn shows the page of signing in in place of another, to which it leads back,
+// with what was sent there.
 func (v *visit) askToSignIn() error {
-	to := ""
-	if v.r.Method == nethttp.MethodGet {
-		to = v.r.URL.RequestURI()
+	b := signInBody{Sent: v.r.Method == nethttp.MethodPost, Kept: keptForm(v.r)}
+	if !b.Sent || b.Kept != "" {
+		b.Next = v.r.URL.RequestURI()
 	}
 	v.console.setCookie(v.w, v.r, "")
-	v.showSignIn(nethttp.StatusUnauthorized, to, "")
+	v.showSignIn(nethttp.StatusUnauthorized, b)
 	return nil
 }
 
@@ -79,16 +90,19 @@ func private(r *nethttp.Request) bool {
 }
 
 func (v *visit) signIn() error {
-	proof := strings.TrimSpace(v.r.PostFormValue("proof"))
-	to := v.r.PostFormValue("next")
+	proof := strings.TrimSpace(v.r.PostFormValue(secretField))
+	to, kept := v.r.PostFormValue("next"), v.r.PostFormValue("kept")
 	k, err := v.prove(proof)
 	if errors.Is(err, domain.ErrUnavailable) {
 		return err
 	} else if err != nil {
-		v.showSignIn(nethttp.StatusUnauthorized, to, err.Error())
+		v.showSignIn(nethttp.StatusUnauthorized, signInBody{Next: to, Sent: kept != "", Kept: kept, Fault: err.Error()})
 		return nil
 	}
 	v.admit(k)
+	if kept != "" {
+		return v.resume(to, kept)
+	}
 	return v.redirect(next(to))
 }
 
@@ -120,7 +134,8 @@ func (v *visit) admit(k credential) {
 	v.console.sessions.end(v.console.secretOf(v.r))
 	secret := v.console.sessions.begin(k, v.r.UserAgent(), v.now)
 	v.console.setCookie(v.w, v.r, secret)
-	v.console.cfg.Audit.Record(domain.AuditEntry{Actor: k.who.Actor, Verb: "sign_in", Object: "console", Outcome: domain.AuditDone, Detail: "session " + nameOf(secret)})
+	v.console.cfg.Audit.Record(domain.AuditEntry{Actor: k.who.Actor, Verb: "sign_in", Object: "console", Outcome: domain.AuditDone,
+		Detail: "session " + nameOf(secret)})
 }
 
 // enterPage shows what a link would do. Only its button does it: programs that look at
@@ -133,7 +148,7 @@ func (v *visit) enterPage() error {
 func (v *visit) enter() error {
 	k, err := v.console.sessions.follow(v.r.PostFormValue("link"), v.now)
 	if err != nil {
-		v.showSignIn(nethttp.StatusUnauthorized, "", err.Error())
+		v.showSignIn(nethttp.StatusUnauthorized, signInBody{Fault: err.Error()})
 		return nil
 	}
 	v.admit(k)
@@ -159,7 +174,8 @@ func (v *visit) sessionsPage() error {
 	var rows []sessionRow
 	here := nameOf(v.console.secretOf(v.r))
 	for _, s := range v.console.sessions.list(v.who.Actor, v.now) {
-		rows = append(rows, sessionRow{Name: s.name, Browser: browserOf(s.agent), Actor: s.who.Actor, Began: v.at(s.began.UnixMilli()), Used: v.at(s.used.UnixMilli()),
+		rows = append(rows, sessionRow{Name: s.name, Browser: browserOf(s.agent), Actor: s.who.Actor, Began: v.at(s.began.UnixMilli()),
+			Used:  v.at(s.used.UnixMilli()),
 			Until: v.at(s.until.UnixMilli()), Here: s.name == here})
 	}
 	v.render(nethttp.StatusOK, page{Title: "Sessions", Template: "sessions", Command: "ramet token list", Body: rows})
@@ -171,13 +187,15 @@ func (v *visit) revokeSession() error {
 	if !v.console.sessions.revoke(v.who.Actor, name) {
 		return domain.NotFoundf("there is no session %q any more", domain.PlainText(name, 20))
 	}
-	v.console.cfg.Audit.Record(domain.AuditEntry{Actor: v.who.Actor, Verb: "revoke", Object: "console", Outcome: domain.AuditDone, Detail: "session " + domain.PlainText(name, 20)})
+	v.console.cfg.Audit.Record(domain.AuditEntry{Actor: v.who.Actor, Verb: "revoke", Object: "console", Outcome: domain.AuditDone,
+		Detail: "session " + domain.PlainText(name, 20)})
 	return v.redirectSaying(Path+"sessions", "The session "+name+" has ended.", false)
 }
 
 // browserOf is what people call the browser of a name that browsers send.
 func browserOf(agent string) string {
-	for _, b := range [...]struct{ mark, name string }{{"Edg/", "Edge"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"}} {
+	for _, b := range [...]struct{ mark, name string }{{"Edg/", "Edge"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"},
+		{"curl/", "curl"}} {
 		if strings.Contains(agent, b.mark) {
 			return b.name
 		}

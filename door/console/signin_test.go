@@ -62,7 +62,8 @@ func TestWhatProvesNothingIsRefusedInWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for proof, want := range map[string]string{"": "paste a token", "abc": "not a JWT", forged: "its signature is not that", elsewhere: "token is for another node"} {
+	for proof, want := range map[string]string{"": "paste a token", "abc": "not a JWT", forged: "its signature is not that",
+		elsewhere: "token is for another node"} {
 		b := r.stranger()
 		a := b.post(401, "sign-in", "proof", proof)
 		b.has(a, want)
@@ -184,7 +185,8 @@ func TestFormsOfOtherPagesDoNothing(t *testing.T) {
 
 func TestNextLeadsNowhereElse(t *testing.T) {
 	r := newRig(t)
-	for _, next := range []string{"https://evil.example/console/", "//evil.example/console/", "/\\evil.example", "/console/../v1/", "/v1/info", "javascript:alert(1)", "/console/sign-out"} {
+	for _, next := range []string{"https://evil.example/console/", "//evil.example/console/", "/\\evil.example", "/console/../v1/", "/v1/info",
+		"javascript:alert(1)", "/console/sign-out"} {
 		b := r.stranger()
 		a := b.post(200, "sign-in", "proof", r.token(reader), "next", next)
 		if got := a.Request.URL.String(); got != r.server.URL+"/console/c/7/" {
@@ -196,13 +198,16 @@ func TestNextLeadsNowhereElse(t *testing.T) {
 func TestEveryPageIsProtected(t *testing.T) {
 	r := newRig(t)
 	b := r.as(reader)
-	for p, status := range map[string]int{"sign-in": 200, path(""): 200, path("flows"): 200, path("jobs"): 200, path("flows/99"): 404, "sessions": 200, "nowhere": 404} {
+	for p, status := range map[string]int{"sign-in": 200, path(""): 200, path("flows"): 200, path("jobs"): 200, path("flows/99"): 404, "sessions": 200,
+		"nowhere": 404} {
 		req := b.get(status, p)
 		h := req.Header
-		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "unsafe") {
+		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") ||
+			strings.Contains(csp, "unsafe") {
 			t.Errorf("%s: got policy %q", p, csp)
 		}
-		if h.Get("X-Frame-Options") != "DENY" || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "same-origin" {
+		if h.Get("X-Frame-Options") != "DENY" || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" ||
+			h.Get("Referrer-Policy") != "same-origin" {
 			t.Errorf("%s: got %v", p, h)
 		}
 		for _, inline := range []string{" style=", "<style", " onclick", "<script>", "javascript:"} {

@@ -30,8 +30,10 @@ func flowState(f *domain.Flow, deciding bool) state {
 		return state{"being cancelled", held}
 	case f.Paused:
 		return state{"paused", held}
-	case deciding:
+	case deciding || f.Awaits == domain.AwaitsDecision:
 		return state{"needs approval", held}
+	case f.Awaits == domain.AwaitsOthers:
+		return state{"waiting", waiting}
 	case f.Status == domain.FlowStarted:
 		return state{"running", running}
 	}
@@ -81,11 +83,13 @@ func jobState(j *domain.Job) state {
 		return state{"being cancelled", held}
 	case j.Parked != "":
 		return state{"held by a ban", held}
-	case j.Status == domain.JobStarted && j.NextRetryMs != 0:
+	case j.Status == domain.JobStarted && j.Suspended != nil:
+		return state{"suspended", waiting}
+	case j.Status == domain.JobStarted && (j.NextRetryMs != 0 || j.StartedMs != 0 && j.QueuedMs > j.StartedMs):
 		return state{"waits to retry", waiting}
 	case j.Status == domain.JobStarted:
 		return state{"running", running}
-	case j.Status == domain.JobWaiting:
+	case j.Status == domain.JobWaiting && j.Waits > 0: // else it waits for a runner, as others do
 		return state{"waits for others", waiting}
 	}
 	return state{"waiting", waiting}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -40,11 +41,10 @@ type stepRow struct {
 	Took       string
 	Link       string // to the step in the graph
 	Job        string // link to its only job
+	Flow       string // link to the only flow that it has made
 	Needs      []string
-	Units      []unitRow
-	Ranges     string
+	Summary    string
 	Cells      []cell
-	Jobs       string // link to the list of its jobs
 	// Tail is the end of the log of its job, or of the first that went wrong.
 	Tail []logLine
 }
@@ -64,19 +64,13 @@ type cell struct {
 }
 
 func (v *visit) stepRow(f *domain.FlowView, s *domain.StepView) stepRow {
-	r := stepRow{Name: s.Name, Kind: string(s.Kind), State: v.stepState(s), Text: whyOf(s), Since: v.at(s.SinceMs), Took: v.took(s.SinceMs, s.EndMs), Needs: s.Needs,
-		Link: v.path("flows/%d", f.ID) + query("step", s.Name), Ranges: s.Ranges, Percent: int(s.Progress * 100), Progress: progressOf(s)}
+	r := stepRow{Name: s.Name, Kind: string(s.Kind), State: v.stepState(s), Text: whyOf(s), Since: v.at(s.SinceMs),
+		Took: v.took(s.SinceMs, s.EndMs), Needs: s.Needs,
+		Link: v.path("flows/%d", f.ID) + query("step", s.Name), Summary: s.Summary, Percent: int(s.Progress * 100), Progress: progressOf(s)}
 	if s.SinceMs == 0 {
 		r.Took = ""
 	}
-	r.Job = v.jobLink(s.Job)
-	for i := range s.Units {
-		if s.Kind.One() {
-			break // it is its only job
-		}
-		u := &s.Units[i]
-		r.Units = append(r.Units, unitRow{Name: unitName(s, u), State: v.unitState(u), Text: u.Text, Link: v.jobLink(u.Job)})
-	}
+	r.Job, r.Flow = v.jobLink(s.Job), v.flowLink(s.Flow)
 	return r
 }
 
@@ -95,7 +89,10 @@ func unitName(s *domain.StepView, u *domain.UnitView) string {
 	if s.Kind == domain.StepPack {
 		return fmt.Sprintf("%d to %d", u.Start, u.End)
 	}
-	return strconv.FormatInt(u.ID, 10)
+	if s.Kind == domain.StepShard && s.Total > 0 {
+		return fmt.Sprintf("%d/%d", u.ID, s.Total) // as its job has it
+	}
+	return cmp.Or(u.Key, strconv.FormatInt(u.ID, 10))
 }
 
 // queuedState is that of a job, or of a step of one, which no runner has taken yet.
@@ -159,6 +156,15 @@ func (v *visit) jobLink(key string) string {
 	return v.path("jobs/%d/%d", k.Caller, k.ID)
 }
 
+// flowLink is a link to a flow that a step has made, or that has made one.
+func (v *visit) flowLink(key string) string {
+	id, err := domain.ParseFlowKey(key)
+	if err != nil {
+		return ""
+	}
+	return v.path("flows/%d", id)
+}
+
 // chosenStep is the step that the address names, else the first that asks for attention:
 // one that went wrong, waits for a person, or runs.
 func (v *visit) chosenStep(b *flowBody) (*stepRow, error) {
@@ -178,13 +184,11 @@ func (v *visit) chosenStep(b *flowBody) (*stepRow, error) {
 	}
 	s := &b.Flow.Steps[best]
 	row := v.stepRow(&b.Flow, s)
-	if row.Cells = v.cellsOf(s); row.Cells != nil {
-		row.Units = nil // the cells say the same
-	}
-	if !s.Kind.One() {
-		row.Jobs = v.path("jobs") + query("where", fmt.Sprintf("job.flow_id == %d && job.step == %q", b.Flow.ID, s.Name))
-	}
+	row.Cells = v.cellsOf(s)
 	var err error
+	if b.Items, err = v.itemsOf(&b.Flow, s); err != nil {
+		return nil, err
+	}
 	row.Tail, err = v.tailOf(s)
 	return &row, err
 }
@@ -192,9 +196,9 @@ func (v *visit) chosenStep(b *flowBody) (*stepRow, error) {
 // cellsMost bounds the grid of a step: what is behind it is on the tab of the steps.
 const cellsMost = 600
 
-// cellsOf is the grid of a shard: a cell for each job, by its index.
+// cellsOf is the grid of a step that is done for many: a cell for each, by its index.
 func (v *visit) cellsOf(s *domain.StepView) (cells []cell) {
-	if s.Kind != domain.StepShard || s.Total == 0 || s.SinceMs == 0 {
+	if s.Kind.One() || s.Kind == domain.StepPack || s.Total <= 1 || s.SinceMs == 0 {
 		return nil
 	}
 	rest := state{"waiting", waiting}
@@ -212,7 +216,7 @@ func (v *visit) cellsOf(s *domain.StepView) (cells []cell) {
 	for i := range s.Units {
 		if u := &s.Units[i]; u.ID >= 0 && u.ID < int64(len(cells)) {
 			st := v.unitState(u)
-			cells[u.ID] = cell{Title: fmt.Sprintf("%d: %s", u.ID, st.Word), State: st, Link: v.jobLink(u.Job)}
+			cells[u.ID] = cell{Title: unitName(s, u) + ": " + st.Word, State: st, Link: cmp.Or(v.jobLink(u.Job), v.flowLink(u.Flow))}
 		}
 	}
 	return cells
@@ -308,6 +312,18 @@ func (v *visit) flowJobs(f *domain.FlowView) (jobs []*domain.Job, err error) {
 				if err := read(key); err != nil {
 					return nil, err
 				}
+			}
+		}
+	}
+	if slices.ContainsFunc(f.Steps, func(s domain.StepView) bool { return !s.Kind.One() && s.Done > 0 }) {
+		made, err := v.jobsMade(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range made { // they lack what nobody asks for here: script and result
+			if len(jobs) < jobsMost && !seen[j.Key()] {
+				seen[j.Key()] = true
+				jobs = append(jobs, j)
 			}
 		}
 	}

@@ -113,6 +113,7 @@ type section struct {
 	History  []happening
 	Graph    *graph
 	Form     *action
+	Asks     *makeBody // as the template "make" shows it
 	Progress *progress
 	Pager    pager
 	// None is said where there is nothing of it, with the command Make.
@@ -139,22 +140,24 @@ func with(namesAndValues ...string) string {
 	return "?" + q.Encode()
 }
 
+// toMake is a link to a form that makes something, for who may.
+func (v *visit) toMake(may bool, name, path string) []crumb {
+	if !may {
+		return nil
+	}
+	return []crumb{{name, v.path("%s", path)}}
+}
+
 // choice is a filter of one click, which sets the value of one parameter; where it has that
 // already, another click takes it away.
 func (v *visit) choice(path, label, param, value string) filter {
 	q := v.r.URL.Query()
 	here := q.Get(param) == value
-	q.Del("cursor")
-	q.Del("said")
 	q.Set(param, value)
-	if value == "" || here {
+	if here {
 		q.Del(param)
 	}
-	link := v.path("%s", path)
-	if len(q) > 0 {
-		link += "?" + q.Encode()
-	}
-	return filter{label, link, here}
+	return filter{label, v.listAt(path, q), here}
 }
 
 // tabsOf are tabs by their keys and names, of which the first needs no key in the address;

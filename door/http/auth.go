@@ -47,11 +47,16 @@ func (d *Door) authenticate(r *nethttp.Request) (identity.Proof, error) {
 	who, err := d.cfg.Tokens.Verify(r.Context(), proof)
 	if errors.Is(err, domain.ErrUnauthenticated) && header != "" {
 		// Not for requests without any token: those are only clumsy.
-		from, _, _ := net.SplitHostPort(r.RemoteAddr)
 		seatOf(r).Refused()
-		d.refused("from " + from + ": " + err.Error())
+		d.refused("from " + addressOf(r) + ": " + err.Error())
 	}
 	return who, err
+}
+
+// addressOf is where a request comes from, without the port.
+func addressOf(r *nethttp.Request) string {
+	from, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return from
 }
 
 // refused writes down that somebody could not prove who he is.

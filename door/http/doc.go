@@ -4,6 +4,7 @@
 //	GET  /health /ready /info     for everybody: no secrets there; /info says more to who has a token
 //	POST /admin/drain /reload     operations of the node's operator
 //	GET  /metrics                 Prometheus; with a token or the cookie unless configured open
+//	POST /v1/hooks/...            deliveries to webhooks, which bring a signature; see hook.go
 //	     /v1/...                  the operations, with a token or the cookie
 //	     /console/...             the pages of package console, with a session of theirs; see [Console]
 //

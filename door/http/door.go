@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/identity/cookie"
 	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/tracing"
 )
 
 const (
@@ -58,11 +59,17 @@ type Config struct {
 	Origins []string
 	// Console has the pages for browsers. Default: there are none.
 	Console Console
+	// Tracer takes the requests that belong to a trace, and begins traces for those that
+	// create and belong to none. Default: nobody.
+	Tracer *tracing.Tracer
 	// Heartbeat is the pause between comments on a silent stream. Default: 15s.
 	Heartbeat time.Duration
 	// Budget bounds what callers hold; the other doors of the node have the same.
 	// Default: one of its own.
 	Budget *budget.Budget
+	// Answered is told of each request: the operation (as job.submit; "" is none), the
+	// status, and how long it took. It must be quick. Default: nobody.
+	Answered func(operation string, status int, took time.Duration)
 	// Logger takes what went wrong. Default: none.
 	Logger *slog.Logger
 	// Audit takes refused tokens. Default: none.
@@ -79,8 +86,8 @@ type Door struct {
 	budget *budget.Budget
 	// origins are those of pages that may read answers.
 	origins map[string]bool
-	// places are the paths that there are.
-	places []place
+	// routes are the paths that there are.
+	routes []route
 }
 
 var _ nethttp.Handler = (*Door)(nil)
@@ -111,7 +118,7 @@ func Handler(a *service.Service, cfg Config) nethttp.Handler { return New(a, cfg
 
 // ServeHTTP answers one request.
 func (d *Door) ServeHTTP(rw nethttp.ResponseWriter, r *nethttp.Request) {
-	ctx, id := named(r)
+	ctx, id := named(r, d.cfg.Tracer)
 	r = r.WithContext(ctx)
 	w := &response{ResponseWriter: rw}
 	defer w.held.End()
@@ -119,6 +126,11 @@ func (d *Door) ServeHTTP(rw nethttp.ResponseWriter, r *nethttp.Request) {
 	h.Set(IDHeader, id)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
+	if d.cfg.Answered != nil {
+		defer func(began time.Time) {
+			d.cfg.Answered(w.operation, cmp.Or(w.status, nethttp.StatusOK), time.Since(began))
+		}(time.Now())
+	}
 	defer d.recover(w, r)
 	// Best effort: a recorder in a test has no deadlines.
 	_ = nethttp.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
@@ -160,6 +172,8 @@ func (d *Door) mount(o *service.Operation) {
 	b, parts := newBinder(o), partsOf(o)
 	d.handle(o.Method, o.Path, func(rw nethttp.ResponseWriter, r *nethttp.Request) {
 		w := rw.(*response)
+		defer d.traced(w, r, o, time.Now())
+		w.operation = o.Name
 		who, err := d.identify(r)
 		if err != nil {
 			d.turnAway(w, r, err)
@@ -207,6 +221,10 @@ func (d *Door) mount(o *service.Operation) {
 		result, err := d.call(w, r, b, caller, params)
 		if err != nil {
 			d.fail(w, r, cmp.Or(session.Err(), err))
+			return
+		}
+		if bytes, ok := result.(api.Bytes); ok {
+			d.writeBytes(w, r, o.Bytes, bytes)
 			return
 		}
 		if w.fields != nil {
@@ -324,7 +342,9 @@ func (d *Door) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) {
 		if errors.As(err, &often) {
 			after = strconv.Itoa(int(often.After.Seconds()))
 		}
-		w.Header().Set("Retry-After", after)
+		if w.Header().Get("Retry-After") == "" { // a webhook knows better
+			w.Header().Set("Retry-After", after)
+		}
 	}
 	if p.Status == nethttp.StatusUnauthorized || often != nil {
 		tellTries(w.Header(), r)
@@ -343,8 +363,9 @@ func (d *Door) writeProblem(w nethttp.ResponseWriter, r *nethttp.Request, p api.
 // response remembers whether an answer has begun.
 type response struct {
 	nethttp.ResponseWriter
-	status int
-	sum    [sha256.Size]byte // of the request's body
+	status    int
+	operation string            // "": the request is for none
+	sum       [sha256.Size]byte // of the request's body
 	// pool is what the request is one of, nil before its caller is known; held is what
 	// its body and its answer hold.
 	pool *budget.Pool

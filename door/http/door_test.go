@@ -4,14 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	nethttp "net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -221,5 +225,25 @@ func TestPanicsAndUnforeseenErrorsStayInside(t *testing.T) {
 		if !strings.Contains(log.String(), id) || !strings.Contains(log.String(), want) {
 			t.Errorf("%s: log: %s", path, log)
 		}
+	}
+}
+
+func TestEachRequestIsObserved(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	r := newRig(t, func(c *http.Config) {
+		c.Answered = func(operation string, status int, took time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, fmt.Sprint(operation, " ", status, " ", took > 0))
+		}
+	})
+	r.want(200, domain.Operator, "GET", "/v1/info", "")
+	r.want(401, 0, "GET", "/v1/info", "")
+	r.want(404, domain.Operator, "GET", "/v1/nothing", "")
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"node.info 200 true", "node.info 401 true", " 404 true"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

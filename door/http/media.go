@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"fmt"
 	"mime"
 	nethttp "net/http"
@@ -36,7 +37,7 @@ func form(o *service.Operation, r *nethttp.Request) (follows bool, err error) {
 		if name == mediaEvents {
 			events = weight
 		}
-		for i, pattern := range [...]string{"*/*", "application/*", mediaJSON} {
+		for i, pattern := range [...]string{"*/*", "application/*", cmp.Or(o.Bytes, mediaJSON)} {
 			if name == pattern && i > closest {
 				closest, whole = i, weight
 			}
@@ -58,7 +59,7 @@ type notGiven struct {
 }
 
 func (e *notGiven) Error() string {
-	gives := mediaJSON
+	gives := cmp.Or(e.op.Bytes, mediaJSON)
 	if e.op.Stream != nil {
 		gives += " or " + mediaEvents
 	}

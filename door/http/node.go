@@ -82,6 +82,7 @@ func (d *Door) mountNode() {
 	d.handle(nethttp.MethodGet, "/health", d.health)
 	d.handle(nethttp.MethodGet, "/ready", d.ready)
 	d.handle(nethttp.MethodGet, "/info", d.info)
+	d.handle(nethttp.MethodPost, hookPath, d.hook)
 	d.handle(nethttp.MethodGet, Description, d.kept(mediaJSON, docs.OpenAPI))
 	d.handle(nethttp.MethodGet, Reference, d.kept("text/html; charset=utf-8", docs.Reference))
 	if d.cfg.Metrics != nil {

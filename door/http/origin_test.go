@@ -21,7 +21,8 @@ func TestPagesOfOriginsThatAreNamedMayRead(t *testing.T) {
 	for _, origin := range []string{console, "http://localhost:5173"} {
 		resp := ask(origin)
 		h := resp.Header
-		if resp.StatusCode != nethttp.StatusNoContent || h.Get("Access-Control-Allow-Origin") != origin || !strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") ||
+		if resp.StatusCode != nethttp.StatusNoContent || h.Get("Access-Control-Allow-Origin") != origin ||
+			!strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") ||
 			!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization") || !strings.Contains(h.Get("Access-Control-Allow-Headers"), http.KeyHeader) ||
 			h.Get("Access-Control-Allow-Credentials") != "" || h.Get("Access-Control-Max-Age") == "" {
 			t.Errorf("%s asks: got %s %v", origin, resp.Status, h)
@@ -44,7 +45,8 @@ func TestPagesOfOriginsThatAreNamedMayRead(t *testing.T) {
 		}
 	}
 	closed := newRig(t)
-	if h := closed.request(reader, "GET", jobs, "", "Origin", console).Header; h.Get("Access-Control-Allow-Origin") != "" || strings.Contains(strings.Join(h.Values("Vary"), ","), "Origin") {
+	if h := closed.request(reader, "GET", jobs, "", "Origin", console).Header; h.Get("Access-Control-Allow-Origin") != "" ||
+		strings.Contains(strings.Join(h.Values("Vary"), ","), "Origin") {
 		t.Errorf("by default: got %v", h)
 	}
 }

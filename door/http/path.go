@@ -45,8 +45,8 @@ func (e *notAllowed) Error() string {
 func (e *notAllowed) Unwrap() error { return domain.ErrInvalid }
 func (e *notAllowed) status() int   { return nethttp.StatusMethodNotAllowed }
 
-// place is a path that there is, with its method.
-type place struct {
+// route is a path that there is, with its method.
+type route struct {
 	method, path string
 	segments     []string
 }
@@ -54,7 +54,7 @@ type place struct {
 // handle puts a path of the door into the mux.
 func (d *Door) handle(method, path string, h nethttp.HandlerFunc) {
 	d.mux.HandleFunc(method+" "+path, h)
-	d.places = append(d.places, place{method, path, segmentsOf(path)})
+	d.routes = append(d.routes, route{method, path, segmentsOf(path)})
 }
 
 func segmentsOf(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
@@ -77,7 +77,7 @@ func (d *Door) nearest(method, path string) string {
 	}
 	asked := segmentsOf(strings.ToLower(path))
 	best, least := "", min(farOff*len(asked), 2*farOff+2)
-	for _, p := range d.places {
+	for _, p := range d.routes {
 		if longer := len(asked) - len(p.segments); longer < -1 || longer > 1 {
 			continue
 		}

@@ -33,12 +33,14 @@ func TestAPathThatThereIsNotIsToldTheNearest(t *testing.T) {
 		{"BREW", "/v1/contexts/7/pots/of/fresh/coffee", ""},
 	} {
 		got := r.want(404, 0, c.method, c.path, "")
-		if !strings.Contains(got, http.Reference) || strings.Contains(got, "nearest") != (c.want != "") || c.want != "" && !strings.Contains(got, "the nearest is "+c.want+";") {
+		if !strings.Contains(got, http.Reference) || strings.Contains(got, "nearest") != (c.want != "") ||
+			c.want != "" && !strings.Contains(got, "the nearest is "+c.want+";") {
 			t.Errorf("%s %s: got %s, want %q", c.method, c.path, got, c.want)
 		}
 	}
 	resp := r.request(0, "PATCH", "/v1/contexts/7/jobs", "")
-	if got := text(t, resp.Body); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, HEAD, POST" || !strings.Contains(got, "use GET, HEAD, POST, or see "+http.Reference) {
+	if got := text(t, resp.Body); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, HEAD, POST" ||
+		!strings.Contains(got, "use GET, HEAD, POST, or see "+http.Reference) {
 		t.Errorf("got %s, Allow %q: %s", resp.Status, resp.Header.Get("Allow"), got)
 	}
 	if !strings.Contains(r.log.String(), "path=/wp-login.php status=404") {

@@ -212,7 +212,8 @@ func TestExamplesRun(t *testing.T) {
 			}
 		}
 		status, code := r.answerOf(r.server.Client(), o.Method, r.server.URL+path+"?"+query.Encode(), string(body), r.token(who.Actor))
-		if !said(&o, status, code) || status == nethttp.StatusBadRequest || status >= 500 && status != nethttp.StatusServiceUnavailable || status == nethttp.StatusForbidden {
+		if !said(&o, status, code) || status == nethttp.StatusBadRequest || status >= 500 && status != nethttp.StatusServiceUnavailable ||
+			status == nethttp.StatusForbidden {
 			t.Errorf("%s as %s, %s %s %s: got %d %s", o.Name, who.Name, o.Method, path, body, status, code)
 		}
 	}

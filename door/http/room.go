@@ -58,21 +58,22 @@ func (d *Door) identify(r *nethttp.Request) (identity.Proof, error) {
 
 // enter gives a request its place, or a stream.
 //
-// Errors: those of [budget.Pool.Take].
+// Errors: those of [budget.Hold.Resize].
 func (d *Door) enter(w *response, r *nethttp.Request, actor domain.ActorID, follows bool) (leave func(), err error) {
-	share := d.budget.Remote
-	if seat := seatOf(r); seat != nil {
+	share, seat := d.budget.Remote, seatOf(r)
+	if seat != nil {
 		share = seat.Share()
 	}
 	pool := share.Requests
 	if follows {
 		pool = share.Streams
 	}
-	w.pool, w.held, w.turn.turns = pool, budget.Hold{Pool: share.Bytes, Who: actor}, share.Turns
-	if err := pool.Take(actor, 1); err != nil {
+	w.pool, w.held, w.turn.turns = pool, budget.Hold{Pool: share.Bytes, Who: actor, From: seat}, share.Turns
+	place := &budget.Hold{Pool: pool, Who: actor, From: seat}
+	if err := place.Resize(1); err != nil {
 		return nil, err
 	}
-	return func() { pool.Give(actor, 1) }, nil
+	return place.End, nil
 }
 
 // turnAway answers a request whose body was not read, or not to its end. Where

@@ -241,6 +241,27 @@ func TestConnectionsOfAnAddressAndAnActorAreBounded(t *testing.T) {
 	want(200, "", "127.0.0.4", admin)
 }
 
+func TestDeliveriesFromOneAddressLeaveRoomForOthers(t *testing.T) {
+	r, b := bounded(t, budget.Config{Requests: 64})
+	ln := r.listen()
+	for range 4 { // a quarter of an actor's quarter
+		c := r.dial(ln, "127.0.0.2")
+		if _, err := io.WriteString(c, "POST /v1/hooks/7/nothing HTTP/1.1\r\nHost: n1\r\nContent-Length: 9\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testwait.Until(t, "four are under way", func() bool { return b.Used()["requests"] == 4 })
+	for from, want := range map[string]int{"127.0.0.2": nethttp.StatusTooManyRequests, "127.0.0.3": nethttp.StatusUnauthorized} {
+		answer, err := r.over(r.dial(ln, from), 0, "POST", "/v1/hooks/7/nothing", "{}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.StatusCode != want {
+			t.Errorf("from %s: got %v, want %d", from, answer, want)
+		}
+	}
+}
+
 func TestStreamsOfOneReaderLeaveRoomForOthers(t *testing.T) {
 	r, b := bounded(t, budget.Config{Streams: 1024})
 	ln, socket := r.listen(), r.listenSocket()

@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	nethttp "net/http"
 	"regexp"
-	"strings"
+	"strconv"
+	"time"
 
 	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/tracing"
 )
 
 // IDHeader names a request, in its answer, in problems and in the log: by the caller,
@@ -18,23 +20,41 @@ const IDHeader = "X-Request-Id"
 // headers as they are.
 var requestID = regexp.MustCompile(`^[0-9A-Za-z._:/+=@-]{1,128}$`)
 
-// traceParent is a W3C trace context of version 00, or of a later one, which begins the
-// same.
-//
-// Source: W3C Trace Context, section 3.2.
-var traceParent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
-
-// named is a request's context, with its id and its trace.
-func named(r *nethttp.Request) (ctx context.Context, id string) {
+// named is a request's context, with its id and its trace: one that creates and belongs to
+// none may begin one.
+func named(r *nethttp.Request, tracer *tracing.Tracer) (ctx context.Context, id string) {
 	id = r.Header.Get(IDHeader)
 	if len(r.Header[IDHeader]) != 1 || !requestID.MatchString(id) {
 		id = rand.Text()
 	}
 	ctx = service.WithRequestID(r.Context(), id)
-	if trace := traceOf(r.Header["Traceparent"]); trace != "" {
+	trace := traceOf(r.Header["Traceparent"])
+	if trace == "" && r.Method == nethttp.MethodPost {
+		trace = tracer.Begin()
+	}
+	if trace != "" {
 		ctx = service.WithTrace(ctx, trace)
 	}
 	return ctx, id
+}
+
+// traced tells of a request that was answered, where it belongs to a trace.
+func (d *Door) traced(w *response, r *nethttp.Request, o *service.Operation, began time.Time) {
+	ctx := r.Context()
+	trace := d.cfg.Tracer.Wants(service.TraceID(ctx))
+	if trace == "" {
+		return
+	}
+	s := tracing.Span{Trace: trace, ID: tracing.Call(service.RequestID(ctx)), Name: o.Method + " " + o.Path, Kind: tracing.Server, Began: began,
+		Ended: time.Now(), Attributes: []tracing.Attribute{{Name: "http.request.method", Value: o.Method}, {Name: "http.route", Value: o.Path},
+			{Name: "http.response.status_code", Value: strconv.Itoa(w.status)}, {Name: "ramet.request", Value: service.RequestID(ctx)}}}
+	if len(r.Header["Traceparent"]) == 1 {
+		s.ParentID = tracing.ParseParent(r.Header.Get("Traceparent"))
+	}
+	if w.status >= nethttp.StatusInternalServerError || w.status == 0 {
+		s.Failed = nethttp.StatusText(w.status)
+	}
+	d.cfg.Tracer.Tell(s)
 }
 
 // traceOf is the trace that a header names, "" where it is not well-formed: then it is
@@ -43,9 +63,5 @@ func traceOf(header []string) string {
 	if len(header) != 1 {
 		return ""
 	}
-	p := traceParent.FindStringSubmatch(header[0])
-	if p == nil || p[1] == "ff" || p[1] == "00" && p[4] != "" || strings.Trim(p[2], "0") == "" || strings.Trim(p[3], "0") == "" {
-		return ""
-	}
-	return p[2]
+	return tracing.ParseHeader(header[0])
 }

@@ -123,7 +123,9 @@ func (x *call) check(l *leaf, set []board.Field, unset []string) error {
 		err = x.c.may(x.s.now, x.s.space(), verb, l.key, kind.Group)
 	}
 	if err == nil && x.change.Asks() && len(set) > 0 {
-		err = x.c.door.cfg.Intake()
+		if err = x.c.door.cfg.Intake(); err == nil && x.change.Begins() {
+			err = x.c.door.cfg.Room(x.c.door.ctx, domain.TenantID(x.s.space()))
+		}
 	}
 	if err != nil || kind.Put == nil {
 		return err

@@ -256,6 +256,7 @@ func (c *client) take(args []string) {
 	c.door.commands.Add(1)
 	c.partial = time.Time{}
 	spec := find(args[0])
+	c.door.counts[spec].Add(1)
 	if err := c.admit(spec, args); err != nil {
 		c.run()
 		if c.multi != nil {
@@ -342,6 +343,10 @@ func (c *client) run() (waited bool) {
 		return false
 	}
 	c.last = c.ask.cmds[len(c.ask.cmds)-1].spec.name
+	if told := c.door.cfg.Answered; told != nil {
+		began := time.Now()
+		defer func() { told(time.Since(began), waited) }()
+	}
 	if c.onlyReads() {
 		c.read()
 	} else {

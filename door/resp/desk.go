@@ -291,6 +291,7 @@ func (d *desk) refuse(w *wave, err error) {
 
 // fail answers with an error, and logs what is not for clients.
 func (d *desk) fail(out *answer, err error) {
+	d.door.failed.Add(1)
 	text, listed := textOf(err)
 	if !listed {
 		d.door.log.LogAttrs(d.door.ctx, slog.LevelError, "command failed", slog.Uint64("context", uint64(d.space)), slog.Any("err", err))

@@ -50,6 +50,9 @@ type Config struct {
 	// Intake returns an error while the node takes nothing new in; what ends what runs is
 	// still written. Default: it always does.
 	Intake func() error
+	// Room is asked for each job and flow that a client begins, and returns an error while
+	// a context may have no more. Default: it may.
+	Room func(ctx context.Context, tenant domain.TenantID) error
 	// Budget bounds what clients hold; the other doors of the node have the same.
 	// Default: one of its own.
 	Budget *budget.Budget
@@ -57,6 +60,10 @@ type Config struct {
 	Logger *slog.Logger
 	// Audit takes refused tokens. Default: none.
 	Audit identity.Recorder
+	// Answered is told how long commands took that a client sent together, with the commit of
+	// what they wrote, and whether one of them waited for something to come. It must be
+	// quick. Default: nobody.
+	Answered func(took time.Duration, waited bool)
 }
 
 // Door is the Redis door of one node.
@@ -79,6 +86,10 @@ type Door struct {
 
 	lastID   atomic.Int64
 	commands atomic.Int64
+	// counts are those of each command; nil stands for what is none. failed are answers that
+	// are errors.
+	counts map[*command]*atomic.Int64
+	failed atomic.Int64
 
 	mu      sync.Mutex
 	clients map[*client]struct{}
@@ -89,6 +100,9 @@ type Door struct {
 func New(cfg Config) *Door {
 	if cfg.Writable == nil {
 		cfg.Writable = func() error { return nil }
+	}
+	if cfg.Room == nil {
+		cfg.Room = func(context.Context, domain.TenantID) error { return nil }
 	}
 	if cfg.Intake == nil {
 		cfg.Intake = func() error { return nil }
@@ -102,7 +116,27 @@ func New(cfg Config) *Door {
 	}
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.hub = newHub(d)
+	d.counts = map[*command]*atomic.Int64{nil: {}}
+	for _, spec := range commands {
+		d.counts[spec] = &atomic.Int64{}
+	}
 	return d
+}
+
+// Counts are how many commands have come, by name, those that were sent at all; "other" are
+// what is none. Failed is how many answers were errors.
+func (d *Door) Counts() (by map[string]int64, failed int64) {
+	by = map[string]int64{}
+	for spec, count := range d.counts {
+		name := "other"
+		if spec != nil {
+			name = spec.name
+		}
+		if n := count.Load(); n > 0 {
+			by[name] = n
+		}
+	}
+	return by, d.failed.Load()
 }
 
 // Serve answers on ln until ctx ends. Then those who wait are told so, commands

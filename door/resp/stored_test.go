@@ -1,6 +1,7 @@
 package resp_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -115,6 +116,23 @@ func TestNumbersOfOthersAreNotReserved(t *testing.T) {
 	maker.want("2", "HSET", "job:10:77", "script", "true", "script_type", "v")
 	other.want("2", "LPUSH", "queue:v", "job:10:77")
 	other.want("3", "LPUSH", "queue:v", "a queue of another program")
+}
+
+// TestAFullContextTakesNoMoreJobs: what ends one, and all else, is written still.
+func TestAFullContextTakesNoMoreJobs(t *testing.T) {
+	var now error
+	r := newRig(t, func(c *resp.Config) { c.Room = func(context.Context, domain.TenantID) error { return now } })
+	maker, worker := r.as(admin), r.as(executor)
+	maker.want("2", "HSET", "job:10:1", "script", "true", "script_type", "v")
+	now = domain.Exhaustedf("9 jobs and flows of context 7 have not ended")
+	maker.refused("BUSY 9 jobs and flows", "HSET", "job:10:2", "script", "true", "script_type", "v")
+	maker.refused("BUSY 9 jobs and flows", "HSET", "flow:1", "jobs", "[1]")
+	maker.want("1", "LPUSH", "queue:v", "job:10:1")
+	worker.want("job:10:1", "RPOP", "queue:v")
+	worker.want("2", "HSET", "job:10:1", "status", "finished", "result", `{"a":"b"}`)
+	worker.want("OK", "SET", "a", "1")
+	now = nil
+	maker.want("2", "HSET", "job:10:2", "script", "true", "script_type", "v")
 }
 
 // TestAFullDiskTakesNothingNew has a door whose node has no room: what is new is refused,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -413,5 +414,18 @@ func TestResp3(t *testing.T) {
 		if _, err := io.ReadFull(c.r, got); err != nil || string(got) != tt.want {
 			t.Errorf("RESP%s, %s: got %q, %v, want %q", tt.proto, tt.cmd, got, err, tt.want)
 		}
+	}
+}
+
+func TestCommandsAreCounted(t *testing.T) {
+	var rounds atomic.Int64
+	r := newRig(t, func(c *resp.Config) { c.Answered = func(time.Duration, bool) { rounds.Add(1) } })
+	c := r.as(admin)
+	c.want("1", "LPUSH", "own", "a")
+	c.do("LPUSH", "own")
+	c.do("NOSUCH")
+	by, failed := r.door.Counts()
+	if by["lpush"] != 2 || by["other"] != 1 || by["auth"] != 1 || failed != 2 || rounds.Load() != 1 {
+		t.Errorf("got %v, %d that failed, %d rounds; want lpush 2, other 1, auth 1, 2 that failed, 1 round", by, failed, rounds.Load())
 	}
 }

@@ -180,6 +180,17 @@ func (r *Runtime) call(ctx context.Context, task script.Task) (effect.Call, erro
 		return effect.Call{}, err
 	}
 	payload, err := payloadOf(ctx, task, &s.EffectCall, in)
+	if err != nil {
+		return effect.Call{}, err
+	}
+	var told []string
+	if s.Payload == "" && namesSecret(s.Params) {
+		if kind := r.of().Kinds()[s.Target]; kind == domain.EffectJob || kind == domain.EffectFlow {
+			return effect.Call{}, domain.Invalidf("effect %s is of kind %s, whose params stand on records: let what it makes name the secret itself", s.Target, kind)
+		}
+		payload, err = withSecrets(payload, task.Secrets)
+		told = slices.Collect(maps.Values(task.Secrets))
+	}
 	return effect.Call{Tenant: task.Context, TenantName: name, CommandID: s.CommandID, Effect: s.Target, Payload: payload,
-		Metadata: in.metadata(task), Attempt: int(task.Attempt)}, err
+		Metadata: in.metadata(task), Attempt: int(task.Attempt), Secrets: told}, err
 }

@@ -3,6 +3,7 @@ package effectscript_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -272,6 +273,48 @@ func TestANodeIsKilledInTheMiddleOfACall(t *testing.T) {
 			t.Errorf("got %d losses, %d failures", j.Losses, j.Failures)
 		}
 	})
+}
+
+// TestACallThatOnlyWaitsOutlivesItsNodes: a step that waits for a job elsewhere is not
+// lost with the nodes that wait for it, however many; one that calls the outside is.
+func TestACallThatOnlyWaitsOutlivesItsNodes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		kind domain.EffectKind
+		said string // in the step
+		want domain.FlowReason
+	}{
+		{"a job, as the node knows", domain.EffectJob, "", domain.FlowSucceeded},
+		{"a flow, as the step says", domain.EffectFlow, "flow", domain.FlowSucceeded},
+		{"the outside", domain.EffectHTTP, "", domain.FlowErrored},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				use := func(n *node) {
+					t.Helper()
+					if err := n.effects.Use(r.open(effect.Definition{Name: "pay", Kind: c.kind})); err != nil {
+						t.Fatal(err)
+					}
+				}
+				use(r.nodes[0])
+				hung := make(chan struct{}, 10)
+				r.bank.on(func(ctx context.Context, _ effect.Call) error { hung <- struct{}{}; <-ctx.Done(); return ctx.Err() })
+				id := r.submit(nil, call("pay", domain.EffectCall{Target: "pay", Kind: c.said}))
+				for i := range domain.DefaultLosses {
+					<-hung
+					if i == domain.DefaultLosses-1 {
+						r.bank.on(nil)
+					}
+					r.nodes[i].board.cut()
+					use(r.node(fmt.Sprint("n", i+2), "pay"))
+				}
+				v := r.wait(id)
+				if v.Reason != c.want {
+					t.Errorf("got %s %s: %s", v.Reason, v.Error, states(v))
+				}
+			})
+		})
+	}
 }
 
 func TestACancelEndsACall(t *testing.T) {

@@ -3,7 +3,9 @@ package effectscript
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/condition"
@@ -18,9 +20,14 @@ type input struct {
 	Needs  map[string]struct {
 		State  string            `json:"state"`
 		Result map[string]string `json:"result"`
+		// Results are those of a step that was done for each element of a list.
+		Results []map[string]string `json:"results"`
 	} `json:"needs"`
 	Flow domain.FlowID `json:"flow"`
-	Step string        `json:"step"`
+	// Hook is what a hook is told of its flow, as it is and as what it says.
+	Hook json.RawMessage `json:"hook"`
+	hook *domain.HookInput
+	Step string `json:"step"`
 }
 
 func inputOf(task script.Task) (in input, err error) {
@@ -31,12 +38,21 @@ func inputOf(task script.Task) (in input, err error) {
 	if err != nil {
 		return in, err
 	}
-	return in, json.Unmarshal(text, &in)
+	if err := json.Unmarshal(text, &in); err != nil || in.Hook == nil {
+		return in, err
+	}
+	return in, json.Unmarshal(in.Hook, &in.hook)
 }
 
 // metadata says where a call comes from.
 func (in input) metadata(task script.Task) map[string]string {
 	m := map[string]string{domain.MetaCausation: task.Name}
+	if task.TraceParent != "" {
+		m[domain.MetaTrace] = task.TraceParent
+	}
+	if in.hook != nil {
+		in.Flow = in.hook.Flow
+	}
 	if in.Flow != 0 {
 		m["flow"] = strconv.FormatUint(uint64(in.Flow), 10)
 		m[domain.MetaStep] = in.Step
@@ -63,32 +79,130 @@ func payloadOf(ctx context.Context, task script.Task, call *domain.EffectCall, i
 	return payload, err
 }
 
+// filled puts params of the step into those of a call: ${name}, or ${params.name}. One that
+// there is not stays as it is. Where a secret is to come the text stays a template, for what
+// is told is kept for the next attempt: see [withSecrets].
+//
+// Errors: [domain.ErrInvalid] where they become too long.
+func filled(params, values map[string]string) (map[string]string, error) {
+	all, room := make(map[string]string, len(params)), domain.MaxParamBytes
+	for name, value := range params {
+		t := domain.ParseTemplate(value)
+		keep := namesSecret(params)
+		if keep {
+			t = t.Kept()
+		}
+		text, err := t.Fill(room, func(place string) (string, bool, error) {
+			text, known := values[strings.TrimPrefix(place, domain.PlaceParams+".")]
+			if keep {
+				text = domain.EscapeTemplate(text)
+			}
+			return text, known, nil
+		})
+		if err != nil {
+			return nil, domain.Invalidf("params of the effect have more than %d bytes together, with what their names stand for", domain.MaxParamBytes)
+		}
+		room -= len(text)
+		all[name] = text
+	}
+	return all, nil
+}
+
+// namesSecret reports whether one of the params of a call names a secret.
+func namesSecret(params map[string]string) bool {
+	for _, value := range params {
+		for _, place := range domain.ParseTemplate(value).Names() {
+			if strings.HasPrefix(place, domain.PlaceSecret+".") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withSecrets puts secrets into what is told, which stands nowhere with them.
+//
+// Errors: [domain.ErrInvalid] for one that the job does not name.
+func withSecrets(payload json.RawMessage, secrets map[string]string) (json.RawMessage, error) {
+	var params map[string]string
+	if err := json.Unmarshal(payload, &params); err != nil {
+		return nil, domain.Invalidf("the checkpoint is no call: %v", err)
+	}
+	for name, value := range params {
+		text, err := domain.ParseTemplate(value).Fill(domain.MaxParamBytes, func(place string) (string, bool, error) {
+			variable, is := strings.CutPrefix(place, domain.PlaceSecret+".")
+			if !is {
+				return "", false, nil
+			}
+			text, known := secrets[variable]
+			if !known {
+				return "", false, domain.Invalidf("${%s}: the job names no secret %s; write it under secrets", place, variable)
+			}
+			return text, true, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		params[name] = text
+	}
+	return json.Marshal(params)
+}
+
 func compute(ctx context.Context, call *domain.EffectCall, in input) (json.RawMessage, error) {
 	if call.Payload == "" {
-		params, err := domain.Fill(call.Params, in.Params)
+		params, err := filled(call.Params, in.variables())
 		if err != nil {
 			return nil, err
 		}
 		return json.Marshal(params)
 	}
-	expr, err := blueprint.CompilePayload(call.Payload)
-	if err != nil {
-		return nil, domain.Invalidf("payload: %v", err)
+	if in.hook != nil {
+		told, err := value.ReadJSON(string(in.Hook))
+		if err != nil {
+			return nil, err
+		}
+		return evaluate(ctx, blueprint.CompileHook, call.Payload, condition.Texts(in.Params), told)
 	}
 	needs := value.NewMap(len(in.Needs))
 	for name, n := range in.Needs {
-		one := value.NewMap(2)
+		one := value.NewMap(3)
 		one.AsMap().Set("state", value.Str(n.State))
 		one.AsMap().Set("result", condition.Texts(n.Result))
+		if n.Results != nil {
+			list := make([]value.Value, len(n.Results))
+			for i, r := range n.Results {
+				list[i] = condition.Texts(r)
+			}
+			one.AsMap().Set("results", value.NewArray(list))
+		}
 		needs.AsMap().Set(name, one)
 	}
-	v, err := expr.Value(ctx, condition.Texts(in.Params), needs)
+	return blueprint.Payload(ctx, call, in.Params, needs)
+}
+
+// evaluate is the value of an expression, as JSON.
+func evaluate(ctx context.Context, compile func(string) (*condition.Condition, error), text string, values ...value.Value) (json.RawMessage, error) {
+	expr, err := compile(text)
 	if err != nil {
 		return nil, domain.Invalidf("payload: %v", err)
 	}
-	text, err := value.AppendJSON(nil, v)
+	v, err := expr.Value(ctx, values...)
 	if err != nil {
 		return nil, domain.Invalidf("payload: %v", err)
 	}
-	return text, nil
+	out, err := value.AppendJSON(nil, v)
+	if err != nil {
+		return nil, domain.Invalidf("payload: %v", err)
+	}
+	return out, nil
+}
+
+// variables are what texts may name.
+func (in input) variables() map[string]string {
+	if in.hook == nil {
+		return in.Params
+	}
+	all := in.hook.Variables()
+	maps.Copy(all, in.Params)
+	return all
 }

@@ -117,6 +117,19 @@ func (words) Run(_ context.Context, t script.Task, _ script.Host) (script.Outcom
 	return out, nil
 }
 
+// secrets are those of the context.
+type secrets map[string]string
+
+func (s secrets) Read(_ context.Context, _ domain.TenantID, names []string) (map[string]string, error) {
+	values := map[string]string{}
+	for _, name := range names {
+		if values[name] = s[name]; s[name] == "" {
+			return nil, domain.NotFoundf("there is no secret %s", name)
+		}
+	}
+	return values, nil
+}
+
 // rig is a board with nodes on it, each with a worker of effects.
 type rig struct {
 	*testing.T
@@ -232,9 +245,9 @@ func (r *rig) set(names ...string) *effect.Set {
 
 func (r *rig) open(definitions ...effect.Definition) *effect.Set {
 	r.Helper()
-	set, err := effect.OpenSet(definitions, map[domain.EffectKind]effect.Open{
-		domain.EffectHTTP: func(effect.Definition, effect.Host) (effect.Provider, error) { return r.bank, nil },
-	}, effect.Host{})
+	open := func(effect.Definition, effect.Host) (effect.Provider, error) { return r.bank, nil }
+	set, err := effect.OpenSet(definitions, map[domain.EffectKind]effect.Open{domain.EffectHTTP: open, domain.EffectJob: open, domain.EffectFlow: open},
+		effect.Host{})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -251,7 +264,8 @@ func (r *rig) node(name string, effects ...string) *node {
 	var wg sync.WaitGroup
 	cache := ban.NewCache(n.board, nil)
 	n.effects = effect.NewWorker(nil, n.board, r.set(effects...), effect.Config{Bans: cache})
-	engine := work.New(n.board, work.Config{})
+	engine := work.New(n.board, work.Config{Secrets: secrets{"shop": "hunter2"},
+		EffectKind: func(name string) domain.EffectKind { return n.effects.Kinds()[name] }})
 	flows := flow.New(n.board, engine, flow.Config{})
 	rt := effectscript.New(func(_ context.Context, id domain.TenantID) (string, error) { return fmt.Sprint("t", id), nil })
 	owner, log := name+"/a", slog.New(slog.DiscardHandler)

@@ -218,7 +218,8 @@ func TestJobOptionsThatAreWrong(t *testing.T) {
 }
 
 func TestOwnWorkMayTakeItsTime(t *testing.T) {
-	for kind, want := range map[domain.EffectKind]time.Duration{domain.EffectJob: 24 * time.Hour, domain.EffectFlow: 24 * time.Hour, domain.EffectHTTP: 30 * time.Second} {
+	for kind, want := range map[domain.EffectKind]time.Duration{domain.EffectJob: 24 * time.Hour, domain.EffectFlow: 24 * time.Hour,
+		domain.EffectHTTP: 30 * time.Second} {
 		d, err := effect.Definition{Name: "x", Kind: kind}.Filled()
 		if err != nil || d.Timeout != want {
 			t.Errorf("%s: got %v, %v, want %v", kind, d.Timeout, err, want)

@@ -13,7 +13,8 @@ import (
 
 // spelt finds texts that begin the name of a queue, or go on with one. Texts with a
 // space are for people.
-var spelt = regexp.MustCompile(`^(max:)?(queue:|rhai_tasks:|rhai_task_details:|ramet:queue:)[^ ]*$|^(msg_out|msg_out_coordinator|msg_in)$|^:(at:|runner|p%)[^ ]*$`)
+var spelt = regexp.MustCompile(`^(max:)?(queue:|rhai_tasks:|rhai_task_details:|ramet:queue:)[^ ]*$` +
+	`|^(msg_out|msg_out_coordinator|msg_in)$|^:(at:|runner|p%)[^ ]*$`)
 
 // TestQueuesAreSpeltInOnePlace wants the names of queues to be made and read by
 // package queue alone.

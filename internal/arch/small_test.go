@@ -15,7 +15,9 @@ var optional = map[string][]string{
 	"no_etcd":     {"go.etcd.io/", "board/etcdboard"},
 	"no_grpc":     {"github.com/bufbuild/protocompile", "effect/grpceffect"},
 	"no_nats":     {"github.com/nats-io/", "bus/natsbus", "stream/natsstream", "internal/natslink"},
+	"no_otlp":     {"go.opentelemetry.io/otel/exporters", "tracing/otlptracing"},
 	"no_postgres": {"github.com/jackc/", "archive/postgresarchive"},
+	"no_s3":       {"github.com/minio/minio-go", "artifact/s3store"},
 }
 
 // TestASmallProgramHasNoneOfWhatItLeavesOut wants each tag to leave out all of its
@@ -43,7 +45,7 @@ func TestASmallProgramHasNoneOfWhatItLeavesOut(t *testing.T) {
 		t.Fatal("the Makefile has no SMALL, the tags of `make build-small`")
 	}
 	has := dependencies(t, string(small[1]))
-	// Two of the parts bring this one: it goes when both do.
+	// Three of the parts bring this one: it goes when all do.
 	for _, part := range append([]string{"google.golang.org/grpc"}, flat(optional)...) {
 		if within(has, part) {
 			t.Errorf("the small program has %s", part)

@@ -143,25 +143,45 @@ type Pool struct {
 	mu   sync.Mutex
 	used int64
 	by   map[domain.ActorID]int64 // 0: all who have not signed in together
+	from map[address]int64        // of that of 0, by where they call from
 }
 
+// strangersPart is what one address may hold of what strangers have together: they are one
+// actor, whose part one of them could hold alone.
+const strangersPart = 4
+
 func (b *Budget) pool(what what, all, each int64) *Pool {
-	return &Pool{b: b, what: what, all: all, each: min(each, all), by: map[domain.ActorID]int64{}}
+	return &Pool{b: b, what: what, all: all, each: min(each, all), by: map[domain.ActorID]int64{}, from: map[address]int64{}}
 }
 
 // Take takes n for an actor, or nothing.
 //
 // Errors: [domain.ErrExhausted] when the actor has its part already;
 // [domain.ErrUnavailable] when there is no more for anybody.
-func (p *Pool) Take(who domain.ActorID, n int64) error {
+func (p *Pool) Take(who domain.ActorID, n int64) error { return p.take(who, address{}, n) }
+
+// take takes n for an actor; of strangers who come from an address that counts it is that one's, too.
+//
+// Errors: those of [Pool.Take]; also [domain.ErrExhausted] when the address has its part already.
+func (p *Pool) take(who domain.ActorID, from address, n int64) error {
+	counts := who == 0 && from.IsValid()
+	most := max(p.each/strangersPart, 1)
 	p.mu.Lock()
-	mine, all := p.by[who]+n, p.used+n
-	if mine <= p.each && all <= p.all {
+	mine, all, here := p.by[who]+n, p.used+n, p.from[from]+n
+	full := counts && here > most
+	if mine <= p.each && all <= p.all && !full {
 		p.by[who], p.used = mine, all
+		if counts {
+			p.from[from] = here
+		}
 		p.mu.Unlock()
 		return nil
 	}
 	p.mu.Unlock()
+	if full {
+		p.b.refuse(p.what, from.String())
+		return domain.Exhaustedf("%s would hold %d %s at once, its limit is %d; end some, or try again later", from, here, phrases[p.what], most)
+	}
 	p.b.refuse(p.what, domain.Actor{ID: who}.Key())
 	if mine > p.each {
 		return domain.Exhaustedf("actor %d would hold %d %s at once, its limit is %d; end some, or try again later", who, mine, phrases[p.what], p.each)
@@ -173,12 +193,20 @@ func (p *Pool) Take(who domain.ActorID, n int64) error {
 var phrases = map[what]string{requests: "requests", streams: "streams", subscriptions: "subscriptions", bytes: "bytes of large requests and answers"}
 
 // Give gives back what was taken.
-func (p *Pool) Give(who domain.ActorID, n int64) {
+func (p *Pool) Give(who domain.ActorID, n int64) { p.give(who, address{}, n) }
+
+func (p *Pool) give(who domain.ActorID, from address, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used -= n
 	if p.by[who] -= n; p.by[who] == 0 {
 		delete(p.by, who)
+	}
+	if who != 0 || !from.IsValid() {
+		return
+	}
+	if p.from[from] -= n; p.from[from] == 0 {
+		delete(p.from, from)
 	}
 }
 
@@ -192,8 +220,10 @@ func (p *Pool) Used() int64 {
 // Hold is an amount of one pool that grows and shrinks in one hand. Who may
 // change; what is held then stays the former holder's until all is given back.
 type Hold struct {
-	Pool   *Pool
-	Who    domain.ActorID
+	Pool *Pool
+	Who  domain.ActorID
+	// From is the connection of a stranger, whose address has a part of its own; nil: it has none.
+	From   *Seat
 	holder domain.ActorID // of the n
 	n      int64
 }
@@ -206,11 +236,11 @@ func (h *Hold) Resize(n int64) error {
 		h.holder = h.Who
 	}
 	if n > h.n {
-		if err := h.Pool.Take(h.holder, n-h.n); err != nil {
+		if err := h.Pool.take(h.holder, h.From.address(), n-h.n); err != nil {
 			return err
 		}
 	} else if n < h.n {
-		h.Pool.Give(h.holder, h.n-n)
+		h.Pool.give(h.holder, h.From.address(), h.n-n)
 	}
 	h.n = n
 	return nil

@@ -74,6 +74,34 @@ type end struct {
 func (e *end) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(e.from)) }
 func (e *end) Close() error         { e.closed = true; return nil }
 
+func TestAnAddressHoldsAQuarterOfWhatStrangersHave(t *testing.T) {
+	b := budget.New(budget.Config{Bytes: 160, BytesPerActor: 80, Shared: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, nil)
+	seat := func(from string) *budget.Seat {
+		t.Helper()
+		s, err := b.Sit(&end{from: from})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	hold := func(who domain.ActorID, from *budget.Seat, n int64, want error) *budget.Hold {
+		t.Helper()
+		h := &budget.Hold{Pool: b.Remote.Bytes, Who: who, From: from}
+		if err := h.Resize(n); !errors.Is(err, want) {
+			t.Errorf("%d bytes of %d: got %v, want %v", n, who, err, want)
+		}
+		return h
+	}
+	first := hold(0, seat("192.0.2.1:1"), 20, nil)
+	hold(0, seat("192.0.2.1:2"), 1, domain.ErrExhausted)
+	hold(0, seat("192.0.2.2:1"), 20, nil)
+	hold(0, seat("10.1.2.3:1"), 40, nil) // many share it
+	hold(0, seat("192.0.2.3:1"), 1, domain.ErrExhausted)
+	hold(7, seat("192.0.2.1:3"), 80, nil) // who is known has a part of his own
+	first.End()
+	hold(0, seat("192.0.2.1:2"), 20, nil)
+}
+
 func TestWhatCountsAsAnAddress(t *testing.T) {
 	b := budget.New(budget.Config{Connections: 100, PerAddress: 1, Shared: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, nil)
 	seat := func(from string, room bool) {

@@ -25,7 +25,7 @@ type Config struct {
 	// turn out not to be good. Default: 60.
 	Refused int `yaml:"refused_per_address"`
 	// Shared are networks that many callers share, as those of a load balancer:
-	// PerAddress and Refused do not hold for them.
+	// PerAddress, Refused and the part of an address of what strangers hold are not for them.
 	Shared []netip.Prefix `yaml:"shared_addresses"`
 
 	// Requests are those in progress at the HTTP door. Default: 4,096, and a

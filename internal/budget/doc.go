@@ -9,7 +9,8 @@
 //	an address    connections over TCP; an IPv6 address is its /64, which is what one host gets
 //	an actor      a quarter of everything, an eighth of the streams
 //	refusals      a minute's worth of tokens that are not good, for each address; who has signed in is not asked
-//	strangers     connections that have not signed in: an eighth of the connections, all together
+//	strangers     connections that have not signed in: an eighth of the connections, all together;
+//	              of requests and bytes what one actor has, and one address a quarter of that
 //	local socket  a share of its own, which nobody at TCP can take: the operator always gets in
 //
 // # What happens at a bound

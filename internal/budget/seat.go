@@ -48,6 +48,14 @@ type Seat struct {
 // Local reports whether it is a connection of a local socket.
 func (s *Seat) Local() bool { return s.local }
 
+// address is where the connection comes from; the zero one where that does not count.
+func (s *Seat) address() address {
+	if s == nil {
+		return address{}
+	}
+	return s.from
+}
+
 // Share is what the connection's callers take from.
 func (s *Seat) Share() *Share {
 	if s.local {

@@ -92,12 +92,20 @@ func (w *writer) value(v reflect.Value) {
 		}
 		w.value(v.Elem())
 	case reflect.Slice: // an empty one too where there is none: [domain.List], [domain.Job.MarshalJSON]
+		if v.Type().Elem().Kind() == reflect.Uint8 { // bytes, or JSON as it is
+			w.fits = false
+			return
+		}
 		w.b = append(w.b, '[')
 		for i := range v.Len() {
 			if i > 0 {
 				w.b = append(w.b, ',')
 			}
-			w.value(v.Index(i))
+			if e := v.Index(i); e.Kind() == reflect.Map && e.IsNil() {
+				w.b = append(w.b, "null"...) // as encoding/json has it
+			} else {
+				w.value(e)
+			}
 		}
 		w.b = append(w.b, ']')
 	case reflect.Map:

@@ -12,7 +12,8 @@ import (
 )
 
 // oddTexts are what strings of a message may have that a writer can get wrong.
-var oddTexts = []string{"", "plain", "<a href=\"x\">&amp;</a>", "back\\slash / and 'quotes'", "\x00\x01\b\f\n\r\t\x1f\x7f", "\u2028 and \u2029", "é, 漢字, 𝄞, \ufffd",
+var oddTexts = []string{"", "plain", "<a href=\"x\">&amp;</a>", "back\\slash / and 'quotes'", "\x00\x01\b\f\n\r\t\x1f\x7f", "\u2028 and \u2029",
+	"é, 漢字, 𝄞, \ufffd",
 	"no UTF-8: \xff\xc0\xaf\xed\xa0\x80 there", "cut \xe2\x82", "\uffff", "\xf4\x90\x80\x80"}
 
 // filled sets everything in v to something, by r; some of it to nothing.
@@ -22,6 +23,10 @@ func filled(r *rand.Rand, v reflect.Value, odd bool) {
 			return strings.Repeat("x", r.IntN(4)) + oddTexts[r.IntN(7)]
 		}
 		return oddTexts[r.IntN(len(oddTexts))] + oddTexts[r.IntN(len(oddTexts))]
+	}
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		v.SetBytes([]byte(`{"a":[1,null]}`))
+		return
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -36,6 +41,8 @@ func filled(r *rand.Rand, v reflect.Value, odd bool) {
 		v.SetInt(n)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		v.SetUint(r.Uint64() >> r.IntN(64) & (1<<v.Type().Bits() - 1))
+	case reflect.Float64:
+		v.SetFloat(float64(r.IntN(1000)) / 8)
 	case reflect.Pointer:
 		if v.SetZero(); r.IntN(3) > 0 {
 			v.Set(reflect.New(v.Type().Elem()))

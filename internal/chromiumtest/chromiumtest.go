@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // patience is how long all of a test may take in its browser, also on a machine that has
@@ -34,6 +37,9 @@ func Start(t testing.TB) *Browser {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find(t)), chromedp.Flag("lang", "en"),
 		chromedp.Flag("force-prefers-reduced-motion", true),
+		// Else keys and clicks are lost that come before a page was painted: where much runs
+		// that is a while after it has loaded.
+		chromedp.Flag("allow-pre-commit-input", true),
 		chromedp.WSURLReadTimeout(patience)) // it is long in starting where much else runs
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // which Chromium does not have for root
@@ -86,6 +92,29 @@ func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	if err := chromedp.Do(b.ctx, actions...); err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+// Press presses keys as a person does: each is one event that brings its text with it.
+// [chromedp.KeyEvent] sends the text by itself, and so Chromium writes it although the page
+// has said that the key is not for writing.
+func (b *Browser) Press(keys string, modifiers ...chromedp.Modifier) {
+	b.t.Helper()
+	for _, r := range keys {
+		events := kb.Encode(r)
+		down, up := *events[0], *events[len(events)-1]
+		for _, m := range modifiers {
+			down.Modifiers |= int64(m)
+			up.Modifiers |= int64(m)
+		}
+		if len(events) == 3 && len(modifiers) == 0 {
+			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+		}
+		for _, event := range []input.DispatchKeyEventParams{down, up} {
+			if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, event); err != nil {
+				b.t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -149,4 +178,22 @@ func (b *Browser) Picture() []byte {
 		b.t.Fatal(err)
 	}
 	return png
+}
+
+// Forgetful has the browser load everything anew each time, as one that comes for the first
+// time.
+func (b *Browser) Forgetful() {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// FirstPaint is after how many milliseconds the page that was opened last showed something:
+// from the click on its link, as it were.
+func (b *Browser) FirstPaint() float64 {
+	b.t.Helper()
+	const paint = `performance.getEntriesByName("first-contentful-paint")[0]?.startTime || 0`
+	b.Until("(" + paint + ") > 0")
+	return Eval[float64](b, paint)
 }

@@ -8,7 +8,8 @@ import (
 
 // Plain words are made into the nodes that the encoder of YAML makes of them.
 func TestAPlainWordIsTheSameNode(t *testing.T) {
-	for _, text := range []string{"s1", "name", "script_type", "rhai", "a-b_c9", "e1", "infinite", "needs", "x", "null", "yes", "true", "no", "1", "", "a b", "A-", "e", "0x1"} {
+	for _, text := range []string{"s1", "name", "script_type", "rhai", "a-b_c9", "e1", "infinite", "needs", "x", "null", "yes", "true", "no", "1", "", "a b",
+		"A-", "e", "0x1"} {
 		var want yaml.Node
 		if err := want.Encode(text); err != nil {
 			t.Fatal(err)

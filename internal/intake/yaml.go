@@ -103,14 +103,24 @@ func syntaxError(err error) *Error {
 	e := &Error{Text: err.Error()}
 	if m := yamlError.FindStringSubmatch(e.Text); m != nil {
 		e.Text = m[2]
+		e.Line, e.Column = 1, 1 // the parser names no first line
 		if n, err := strconv.Atoi(m[1]); err == nil {
-			e.Line, e.Column = n, 1
+			e.Line = n
 		}
 	}
-	if strings.HasPrefix(e.Text, "did not find expected alphabetic") {
-		e.Text += "; a \"*\" needs quotes"
+	for begins, hint := range yamlHints {
+		if strings.HasPrefix(e.Text, begins) {
+			e.Text += "; " + hint
+		}
 	}
 	return e
+}
+
+// yamlHints say what to do where the parser says what it wanted.
+var yamlHints = map[string]string{
+	"did not find expected alphabetic":               "a \"*\" needs quotes",
+	"found character that cannot start any token":    "text that begins with \"@\" or a backtick needs quotes, and a tab is no indentation",
+	"mapping values are not allowed in this context": "text with \": \" in it, or \":\" at its end, needs quotes",
 }
 
 // writer counts what a document comes to when what its aliases stand for is

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/address"
 )
 
 // Servers reads "host:4222,user:password@host:4222", the hosts of a URL that
@@ -16,7 +17,7 @@ func Servers(kind, hosts string) (servers, names string, login bool, err error) 
 	// text with the first, and the others are looked at one by one.
 	var urls, plain []string
 	for host := range strings.SplitSeq(hosts, ",") {
-		u, _, err := domain.ParseURL(kind + "://" + host)
+		u, _, err := address.Parse(kind + "://" + host)
 		if err != nil || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" {
 			return "", "", false, domain.Invalidf("NATS URL: a host is missing or malformed; want %s://host:4222", kind)
 		}

@@ -71,7 +71,7 @@ func Dial(servers, hosts string, log *slog.Logger, opts ...nats.Option) (*Wire, 
 	if nc.IsConnected() {
 		w.connected(nc)
 	} else {
-		log.Warn("NATS server cannot be reached yet", "hosts", hosts, "error", lastError(nc))
+		log.Warn("NATS server cannot be reached yet", "hosts", hosts, "err", lastError(nc))
 	}
 	return w, nil
 }
@@ -114,7 +114,7 @@ func (w *Wire) disconnected(nc *nats.Conn, err error) {
 		if err != nil {
 			text = Words(err)
 		}
-		w.log.Warn("NATS disconnected", "hosts", w.hosts, "error", text)
+		w.log.Warn("NATS disconnected", "hosts", w.hosts, "err", text)
 	}
 }
 
@@ -123,7 +123,7 @@ func (w *Wire) complaint(_ *nats.Conn, _ *nats.Subscription, err error) {
 		text := err.Error()
 		w.denied.Store(&text)
 	}
-	w.log.Warn("NATS complains", "hosts", w.hosts, "error", Words(err))
+	w.log.Warn("NATS complains", "hosts", w.hosts, "err", Words(err))
 }
 
 // Refused says whether the server does not let us in, as of the last try.

@@ -38,6 +38,9 @@ func Doubled(first, most time.Duration, n int) time.Duration {
 
 // Spread is between three quarters and all of d, by chance: what failed together
 // does not come back together.
-func Spread(d time.Duration) time.Duration {
-	return d - rand.N(d/4+1)
+func Spread(d time.Duration) time.Duration { return SpreadBy(d, 0.25) }
+
+// SpreadBy is d, less a part of it between none and part, by chance.
+func SpreadBy(d time.Duration, part float64) time.Duration {
+	return d - rand.N(time.Duration(part*float64(d))+1)
 }

@@ -51,18 +51,8 @@ func (p *parser) switchStmt(c ctx) Node {
 				}
 			}
 		}
-		if p.next() != tArrow {
-			p.wrongToken(missing("=>", "in this switch case"))
-			return nil
-		}
 		closed := false
-		if c.flags&exprBlocks != 0 {
-			cs.Body = p.expr(c)
-		} else {
-			cs.Body = p.stmt(c)
-			closed = p.closed
-		}
-		if cs.Body == nil {
+		if cs.Body, closed = p.caseBody(c); cs.Body == nil {
 			return nil
 		}
 		if values == nil {
@@ -85,6 +75,19 @@ func (p *parser) switchStmt(c ctx) Node {
 			return nil
 		}
 	}
+}
+
+// caseBody parses what a case does; closed says that no comma need stand behind it.
+func (p *parser) caseBody(c ctx) (body Node, closed bool) {
+	if p.next() != tArrow {
+		p.wrongToken(missing("=>", "in this switch case"))
+		return nil, false
+	}
+	if c.flags&exprBlocks != 0 {
+		return p.expr(c), false
+	}
+	body = p.stmt(c)
+	return body, p.closed
 }
 
 // caseValues parses a | b | c.

@@ -93,3 +93,18 @@ func TestWriteJSON(t *testing.T) {
 		t.Errorf("rendered: got %s, %v", got, err)
 	}
 }
+
+func TestReadLooseJSON(t *testing.T) {
+	for text, want := range map[string]value.Value{
+		`1e400`: value.Float(math.Inf(1)), `-1e400`: value.Float(math.Inf(-1)), `1`: value.Int(1),
+		`"\ud800"`: value.Str("\ufffd"), `"\udc00x"`: value.Str("\ufffdx"), `"\ud800\u0041"`: value.Str("\ufffdA"),
+		`"\ud800\ud83d\ude00"`: value.Str("\ufffd\U0001F600"),
+	} {
+		if got, err := value.ReadLooseJSON(text); err != nil || got.Kind() != want.Kind() || got.String() != want.String() {
+			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
+		}
+	}
+	if _, err := value.ReadLooseJSON(`"\ud800\uzzzz"`); err == nil {
+		t.Error("what is no JSON at all was read")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -17,8 +18,15 @@ const mostJSONDepth = 127
 // others floats; of equal keys the last wins.
 //
 // Errors: *JSONError.
-func ReadJSON(s string) (Value, error) {
-	r := jsonReader{s: s}
+func ReadJSON(s string) (Value, error) { return readJSON(jsonReader{s: s}) }
+
+// ReadLooseJSON reads what others take for JSON, too: a number that is too large is infinite, and half of a
+// surrogate pair is U+FFFD. It is for what has been stored already, which nobody can send again.
+//
+// Errors: *JSONError.
+func ReadLooseJSON(s string) (Value, error) { return readJSON(jsonReader{s: s, loose: true}) }
+
+func readJSON(r jsonReader) (Value, error) {
 	v := r.value()
 	if r.err == nil && r.skip() {
 		r.failNext("trailing characters")
@@ -45,6 +53,7 @@ type jsonReader struct {
 	s     string
 	at    int
 	depth int
+	loose bool // see [ReadLooseJSON]
 	err   error
 }
 
@@ -255,7 +264,7 @@ func (r *jsonReader) number() Value {
 		}
 	}
 	f, _ := strconv.ParseFloat(text, 64)
-	if math.IsInf(f, 0) {
+	if math.IsInf(f, 0) && !r.loose {
 		return r.fail("number out of range")
 	}
 	return Float(f)
@@ -352,6 +361,9 @@ func (r *jsonReader) unicode() rune {
 	if r.err != nil || !utf16.IsSurrogate(n) {
 		return n
 	}
+	if r.loose && (n >= 0xdc00 || !r.lowFollows()) {
+		return utf8.RuneError
+	}
 	if n >= 0xdc00 {
 		r.fail(lone)
 		return 0
@@ -372,6 +384,12 @@ func (r *jsonReader) unicode() rune {
 		r.fail(lone)
 	}
 	return utf16.DecodeRune(n, low)
+}
+
+// lowFollows reports whether the second one of a pair is next.
+func (r *jsonReader) lowFollows() bool {
+	next := r.s[r.at:min(r.at+4, len(r.s))]
+	return len(next) == 4 && next[:2] == `\u` && next[2]|0x20 == 'd' && strings.IndexByte("cdef", next[3]|0x20) >= 0
 }
 
 func (r *jsonReader) hex() rune {

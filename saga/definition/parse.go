@@ -147,7 +147,7 @@ func (t *text) definition(values map[string]any) *domain.SagaDefinition {
 }
 
 // inline puts the script's file into the definition.
-func inline(r *document.Reader, at document.Place, values map[string]any) {
+func inline(r *document.Reader, at document.Position, values map[string]any) {
 	file, ok := values["script_file"].(string)
 	if !ok {
 		return
@@ -162,7 +162,7 @@ func inline(r *document.Reader, at document.Place, values map[string]any) {
 }
 
 // versions reads "1..3" as the ends of that range.
-func versions(r *document.Reader, at document.Place, values map[string]any) {
+func versions(r *document.Reader, at document.Position, values map[string]any) {
 	text, ok := values["versions"].(string)
 	if !ok {
 		return

@@ -140,7 +140,7 @@ func TestFaultsSayWhereTheyAre(t *testing.T) {
 		{"right", right + nodes, nil},
 		{"nothing", "", []string{"the text is empty; want a saga, with `name:`, `triggers:` and `states:`"}},
 		{"no YAML", "name: [", []string{"1:1: did not find expected node content"}},
-		{"* without quotes", "states: {one: {on: {*: handle}}}", []string{`did not find expected alphabetic or numeric character; a "*" needs quotes`}},
+		{"* without quotes", "states: {one: {on: {*: handle}}}", []string{`1:1: did not find expected alphabetic or numeric character; a "*" needs quotes`}},
 		{"a list", "- 1", []string{"1:1: got a list, want fields such as `name:`"}},
 		{"an unknown field", right + nodes + "efects: [a]\n", []string{`8:1: efects: unknown field "efects"; did you mean "effects"?`}},
 		{"a word of others", right + nodes + "program: x\n", []string{`8:1: program: unknown field "program"; did you mean "script"?`}},

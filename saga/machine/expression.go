@@ -97,7 +97,7 @@ func (m *Machine) own(ev *domain.Event) bool {
 }
 
 func (m *Machine) computed(ev *domain.Event) (string, error) {
-	v, err := eventValue(ev, ev.At())
+	v, err := EventValue(ev, ev.At())
 	if err != nil {
 		return "", err
 	}

@@ -14,9 +14,9 @@ import (
 var eventFields = []string{"aggregate_id", "aggregate_type", "command_id", "correlation", "effect", "id", "metadata", "now_ms", "payload", "result",
 	"saga", "schema_version", "source", "tenant", "time_ms", "type"}
 
-// eventValue is an event as a program sees it. now is the instant of the
+// EventValue is an event as a program sees it. now is the instant of the
 // transition; when the event happened is what its sender says.
-func eventValue(ev *domain.Event, now int64) (value.Value, error) {
+func EventValue(ev *domain.Event, now int64) (value.Value, error) {
 	payload, err := payloadValue(ev.Payload)
 	if err != nil {
 		return value.Value{}, err

@@ -33,7 +33,7 @@ type state struct {
 // Errors: [domain.ErrInvalid] with the first fault.
 func Compile(def *domain.SagaDefinition) (*Machine, error) {
 	m, faults := compile(def)
-	if faults = append(def.Check(), faults...); len(faults) > 0 {
+	if faults = append(faultsOf(def), faults...); len(faults) > 0 {
 		return nil, domain.Invalidf("saga %q: %s", domain.PlainText(def.Name, domain.MaxNameBytes), faults[0])
 	}
 	return m, nil
@@ -44,14 +44,14 @@ func Compile(def *domain.SagaDefinition) (*Machine, error) {
 // its path names.
 func Check(def *domain.SagaDefinition) []domain.Fault {
 	_, faults := compile(def)
-	return append(def.Check(), faults...)
+	return append(faultsOf(def), faults...)
 }
 
 // Warnings says what is not wrong but cannot do anything, or may fail when it
 // comes to it.
 func Warnings(def *domain.SagaDefinition) []domain.Fault {
 	m, _ := compile(def)
-	return append(def.Warnings(), m.warnings...)
+	return append(idle(def), m.warnings...)
 }
 
 func compile(def *domain.SagaDefinition) (*Machine, []domain.Fault) {

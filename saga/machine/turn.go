@@ -170,7 +170,7 @@ func (t *turn) handle(ev *domain.Event) error {
 // run asks the program, and does what it wants. step is the one that the event
 // is the result of, or -1.
 func (t *turn) run(ev *domain.Event, step int) error {
-	event, err := eventValue(ev, t.now)
+	event, err := EventValue(ev, t.now)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -21,6 +23,7 @@ type Output struct {
 	Stdout, Stderr *os.File
 
 	capture *script.Capture
+	mu      sync.Mutex // held by who reads
 	ends    [2]*os.File
 	readers sync.WaitGroup
 }
@@ -44,8 +47,8 @@ func NewOutput(capture *script.Capture) (*Output, error) {
 func (o *Output) Started() {
 	o.Stdout.Close()
 	o.Stderr.Close()
-	o.readers.Go(func() { drain(o.ends[0], o.capture.Stdout) })
-	o.readers.Go(func() { drain(o.ends[1], o.capture.Stderr) })
+	o.readers.Go(func() { o.drain(o.ends[0], o.capture.Stdout, nil) })
+	o.readers.Go(func() { o.drain(o.ends[1], o.capture.Stderr, o.ends[0]) })
 }
 
 // Wait returns when everything has been read. All that held the process's
@@ -62,15 +65,58 @@ func (o *Output) Close() {
 	}
 }
 
-func drain(from *os.File, to io.Writer) {
+// drain passes on what a file has, until nothing more will come. Two pipes do not tell which
+// of them was written to first. What is read while a script goes on writing is in the order
+// in which it was written; of what lies in both, the standard output comes first, of which
+// earlier has the end: a script says what it does, and then what went wrong with it.
+func (o *Output) drain(from *os.File, to io.Writer, earlier *os.File) {
 	defer from.Close()
+	raw, err := from.SyscallConn()
+	if err != nil {
+		return
+	}
+	before := func() {}
+	if earlier != nil {
+		if stdout, err := earlier.SyscallConn(); err == nil {
+			before = func() { _ = stdout.Control(func(fd uintptr) { pass(fd, o.capture.Stdout) }) } // it may be closed by now
+		}
+	}
+	// Its error is that the file has a deadline, which is over.
+	_ = raw.Read(func(fd uintptr) (last bool) {
+		for {
+			o.mu.Lock()
+			before()
+			got := pass(fd, to)
+			o.mu.Unlock()
+			if got != something {
+				return got == end
+			}
+		}
+	})
+}
+
+// What came of reading.
+const (
+	something = iota
+	nothing   // now: more may come
+	end
+)
+
+// pass passes on a buffer of what a descriptor has that does not block.
+func pass(fd uintptr, to io.Writer) int {
 	buffer := buffers.Get().(*[bufferBytes]byte)
 	defer buffers.Put(buffer)
 	for {
-		n, err := from.Read(buffer[:])
-		_, _ = to.Write(buffer[:n])
-		if err != nil {
-			return
+		n, err := unix.Read(int(fd), buffer[:])
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			return nothing
+		case err != nil || n == 0:
+			return end
+		default:
+			_, _ = to.Write(buffer[:n])
+			return something
 		}
 	}
 }

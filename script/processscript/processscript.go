@@ -42,6 +42,8 @@ type Config struct {
 	Version []string
 	// Env is given to every script; a job's own environment goes before it.
 	Env map[string]string
+	// Library is what scripts may import as "ramet". Default: nothing.
+	Library script.Library
 	// Slots is how many scripts at once are sensible. Default: twice the
 	// number of processors, at least 4.
 	Slots int
@@ -187,6 +189,9 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if err != nil {
 		return script.Outcome{}, err
 	}
+	if err := r.cfg.Library.Add(&task); err != nil {
+		return script.Outcome{}, err
+	}
 	args, err := r.prepare(task)
 	if err != nil {
 		return script.Outcome{}, err
@@ -242,7 +247,7 @@ func (r *Runtime) programs(first string) []string {
 }
 
 func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task, host script.Host) (script.Outcome, error) {
-	capture := script.NewCapture(host)
+	capture := script.NewCapture(task, host)
 	output, err := jail.NewOutput(capture)
 	if err != nil {
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)

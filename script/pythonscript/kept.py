@@ -82,7 +82,7 @@ class Kept:
 
 def keep(descriptors, length):
     """Is the whole life of a process that runs one job after the other. On its channel
-    it gets frames, `value` is 1 with the last job, with three descriptors each: stdout,
+    it gets frames, `value` is 1 with the last job and `number` counts them, with three descriptors each: stdout,
     stderr, and a file with the fields of a run. It answers by kind 2 when a job begins, by kind 1
     when that has succeeded and left nothing behind; else it ends, as the job did."""
     code = 255
@@ -97,13 +97,14 @@ def keep(descriptors, length):
         space = socket.CMSG_SPACE(3 * 4)
         kept = Kept(channel)
         own = posix.getpid()
+        job = 0  # its number, which answers are about
         while True:
-            control.send(REPLY.pack(1, 0, 0))
+            control.send(REPLY.pack(1, 0, job))
             data, ancillary, _, _ = control.recvmsg(FRAME.size, space)
             if len(data) < FRAME.size or not ancillary:
                 code = 0
                 break
-            last, code = FRAME.unpack(data)[1], 255
+            (_, last, job), code = FRAME.unpack(data), 255
             given = struct.unpack("3i", ancillary[0][2])
             posix.dup2(given[0], 1)
             posix.dup2(given[1], 2)
@@ -115,7 +116,7 @@ def keep(descriptors, length):
             posix.chdir(fields[2])
             folder = fields[2].decode("utf-8", "surrogateescape")
             special = prepare(fields)
-            control.send(REPLY.pack(2, 0, 0))
+            control.send(REPLY.pack(2, 0, job))
             code = contextvars.Context().run(run, argv[0], fields.pop())
             if last or special or code != 0 or posix.getpid() != own or kept.unusual(folder + "/"):
                 break

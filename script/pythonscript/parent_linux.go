@@ -22,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
+	"github.com/ramet-run/ramet/sdk"
 )
 
 var (
@@ -32,7 +33,7 @@ var (
 )
 
 // source is the program of a parent.
-var source = zygote + kept + "main()\n"
+var source = "LIBRARY = " + strconv.QuoteToASCII(sdk.Python) + "\n" + zygote + kept + "main()\n"
 
 // Kinds of frames; see zygote.py.
 const (

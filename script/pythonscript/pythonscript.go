@@ -9,6 +9,12 @@
 // Where that matters, or for a virtual environment that is not the pool's,
 // Config.Plain starts an interpreter for every job.
 //
+// # The module ramet
+//
+// By it scripts remember what they have done. Parents have it compiled, behind whatever
+// else can be imported by that name; an interpreter that is started for a job finds it as
+// a file, unless it has a package of that name.
+//
 // # When the parent dies
 //
 // It is started again at once, and a job that had not begun is given to the next
@@ -35,6 +41,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -43,6 +50,7 @@ import (
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/script/jail"
 	"github.com/ramet-run/ramet/script/processscript"
+	"github.com/ramet-run/ramet/sdk"
 )
 
 // Config says how Python scripts are run.
@@ -213,9 +221,25 @@ func (r *Runtime) plainRuntime(ctx context.Context) (*processscript.Runtime, err
 			Type: domain.ScriptPython, Suffix: ".py",
 			Command: []string{found.path, "-u"}, // logs are followed live
 			Env:     r.cfg.Env, Slots: r.cfg.Slots, Limits: r.cfg.Limits, Jail: cell, Level: r.cfg.Level, See: r.cfg.See,
+			Library: r.library(ctx, found),
 		})
 	}
 	return r.plain, err
+}
+
+// library is the module ramet for jobs that an interpreter is started for: none where the
+// interpreter has the package of that name, which is more than the module.
+func (r *Runtime) library(ctx context.Context, found Interpreter) script.Library {
+	ask := exec.CommandContext(ctx, found.path, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('ramet') is None)")
+	ask.Dir = "/"
+	for name, value := range r.cfg.Env {
+		ask.Env = append(ask.Env, name+"="+value)
+	}
+	if ask.Run() == nil {
+		return script.Library{}
+	}
+	const folder = ".ramet-python"
+	return script.Library{Files: map[string]string{folder + "/ramet.py": sdk.Python}, Variable: "PYTHONPATH", Path: folder}
 }
 
 // Run runs one script; see [script.Runtime].
@@ -239,10 +263,12 @@ func (r *Runtime) Run(ctx context.Context, task script.Task, host script.Host) (
 	if err != nil {
 		return script.Outcome{}, err
 	}
-	if outcome, ran, err := pool.reuse(ctx, task, path, host); ran || err != nil {
-		return outcome, err
+	if len(task.Secrets) == 0 { // another job's script could look for them in the memory of the interpreter
+		if outcome, ran, err := pool.reuse(ctx, task, path, host); ran || err != nil {
+			return outcome, err
+		}
 	}
-	capture := script.NewCapture(host)
+	capture := script.NewCapture(task, host)
 	ctx, quota := script.Watch(ctx, task)
 	end, stopped, err := pool.run(ctx, task, path, capture)
 	stopped = quota.Close(stopped)

@@ -60,6 +60,7 @@ type resident struct {
 	conn  *net.UnixConn
 	ready chan struct{}      // told when it waits for a job; closed by listen at its end
 	begun atomic.Bool        // it has said that it begins its job
+	job   atomic.Uint64      // the number of the job that it was given last, from 1; answers have it
 	room  *script.TempFolder // that work folders are moved into
 	left  int                // jobs that it may still run
 	idle  *time.Timer        // ends it
@@ -97,7 +98,7 @@ func (s *residents) run(ctx context.Context, task script.Task, path string, host
 		s.end(r)
 		return outcome, false, nil
 	}
-	capture := script.NewCapture(host)
+	capture := script.NewCapture(task, host)
 	watched := task
 	watched.Dir = r.room.Path // with what a job puts beside its folder
 	watch, quota := script.Watch(ctx, watched)
@@ -310,16 +311,21 @@ func (r *resident) fork(p *pool, cell *jail.Jail) error {
 	return nil
 }
 
-// listen reads its answers: that it waits for a job, or begins one. What else it may say ends it.
+// listen reads its answers: that it waits for a job, or begins one. What else it may say ends
+// it, an answer about another job, too: a job may have written one, and whether its own answer
+// comes before that was looked at hangs on how quick everybody is.
 func (r *resident) listen() {
 	defer close(r.ready)
 	var answer [frameBytes]byte
 	for {
 		_, err := io.ReadFull(r.conn, answer[:])
-		switch kind := binary.NativeEndian.Uint32(answer[:]); {
-		case err == nil && kind == answerBegun:
+		kind, job := binary.NativeEndian.Uint32(answer[:]), binary.NativeEndian.Uint64(answer[8:])
+		switch {
+		case err != nil || job != r.job.Load():
+			return
+		case kind == answerBegun:
 			r.begun.Store(true)
-		case err != nil || kind != answerReady || !r.tell():
+		case kind != answerReady || !r.tell():
 			return
 		}
 	}
@@ -413,12 +419,13 @@ func (r *resident) begin(ctx context.Context, body []byte, output *jail.Output) 
 		return false, err
 	}
 	r.begun.Store(false)
+	job := r.job.Add(1)
 	if r.Release() != nil {
 		return false, nil
 	}
 	rights := unix.UnixRights(int(output.Stdout.Fd()), int(output.Stderr.Fd()), file)
 	_ = r.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	n, _, _ := r.conn.WriteMsgUnix(frame(frameRun, last, 0), rights, nil)
+	n, _, _ := r.conn.WriteMsgUnix(frame(frameRun, last, job), rights, nil)
 	return n > 0, nil
 }
 

@@ -18,6 +18,8 @@
 #     stand for it and for process 1 of its world.  kind 2, ended: the wait status.
 #   kind 3, ready: sent once; value is this interpreter's hex version.
 # When the socket ends, the node is gone: kill all children, and go too.
+#
+# LIBRARY, the text of the module ramet, stands before this.
 import atexit, fcntl, gc, os, resource, select, signal, socket, struct, sys
 
 fenced, walled = sys.argv[1] == "fenced", sys.argv[1] == "walled"
@@ -127,6 +129,28 @@ def restrain(fields, descriptors, highest):
     limits = fields[3].split()
     for i in range(0, len(limits), 3):
         setrlimit(int(limits[i]), (int(limits[i + 1]), int(limits[i + 2])))
+
+
+class Library:
+    """Finds the module ramet where no package of that name is installed. It stands behind all
+    other finders, so a module of a script's own goes before, and so does the SDK."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return ModuleSpec(name, Library, origin="ramet") if name == "ramet" else None
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        exec(library, module.__dict__)
+
+
+ModuleSpec = type(sys.__spec__)
+library = compile(LIBRARY, "<ramet>", "exec", 0, True)
+sys.meta_path.append(Library)
 
 
 def prepare(fields):

@@ -34,7 +34,19 @@ func functions(p *program) []*value.Native {
 				}
 				return p.job.log(c, level.AsString(), text)
 			}},
+		{Name: "secret", Params: []value.Param{textParam}, Volatile: true, Signature: "secret(name: string) -> string",
+			Doc: "A secret that this job names, by the variable in which other scripts find it.",
+			Call: func(c *value.Ctx, name *value.Value, _ []value.Value) value.Value {
+				return p.job.secret(c, name.AsString())
+			}},
 	}
+}
+
+func (j *job) secret(c *value.Ctx, name string) value.Value {
+	if text, ok := j.task.Secrets[name]; ok {
+		return value.Str(text)
+	}
+	return c.Throw("secret: this job names no secret %s; write it under its secrets", name)
 }
 
 func (j *job) checkpoint(c *value.Ctx) value.Value {

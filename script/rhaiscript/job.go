@@ -22,6 +22,7 @@ type job struct {
 	host   script.Host
 	result map[string]string // of set_result
 	bytes  int               // of it
+	inStep string            // the name of the step whose function runs
 
 	session // with the objects of the context
 }
@@ -94,7 +95,7 @@ func (j *job) debug(text string, pos rhai.Pos) {
 
 func (j *job) write(stream, text string) {
 	lines := script.NewLines(func(line []byte) { j.host.Log(stream, line) })
-	lines.Write([]byte(text + "\n"))
+	lines.Write(j.task.Hide.Bytes([]byte(text + "\n")))
 }
 
 // succeeded is the end of a script that gave v.
@@ -168,6 +169,9 @@ func (j *job) failed(ctx context.Context, text string, err error) script.Outcome
 	in := e.Innermost()
 	if stopped := script.Stop(ctx); stopped != nil && in.Kind == value.ErrorTerminated {
 		return script.Outcome{Verdict: script.Stopped, ExitCode: 128 + int(unix.SIGTERM), Error: fmt.Sprintf("stopped: %v", stopped), Result: j.left()}
+	}
+	if in.Kind == value.ErrorTerminated && in.Cause != nil { // it waits, or is no longer ours: see durable.go
+		return script.Outcome{Verdict: script.Stopped, ExitCode: 128 + int(unix.SIGTERM), Error: "stopped: " + oneLine(in.Cause.Error()), Result: j.left()}
 	}
 	for line := range strings.Lines(rhai.Explain(e, text)) {
 		j.write("ramet", strings.TrimSuffix(line, "\n"))

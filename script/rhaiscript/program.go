@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/ramet-run/ramet/rhai"
@@ -28,7 +29,7 @@ func prepare(text string, cfg Config) (*program, error) {
 	e.MaxOperations, e.MaxMemory, e.MaxCallLevels, e.MaxModules = max(cfg.MaxOperations, 0), cfg.MaxMemory, cfg.MaxCalls, -1
 	e.OnPrint = func(text string) { p.job.print(text) }
 	e.OnDebug = func(text, _ string, pos rhai.Pos) { p.job.debug(text, pos) }
-	for _, f := range functions(p) {
+	for _, f := range slices.Concat(functions(p), durableFunctions(p)) {
 		e.Register(f)
 	}
 	if cfg.Objects != nil {

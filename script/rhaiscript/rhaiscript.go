@@ -11,6 +11,7 @@
 //	checkpoint()                             what an earlier attempt has saved, () when nothing
 //	set_checkpoint(v)                        saves it for the next attempt
 //	set_result(key, v)                       adds a key to the job's result
+//	secret(name)                             a secret that the job names
 //	log(level, text)                         a line of the log: debug, info, warn or error
 //
 // print writes to the log's stdout, debug to its stderr.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/durable"
 	"github.com/ramet-run/ramet/rhai"
 	"github.com/ramet-run/ramet/rhai/value"
 	"github.com/ramet-run/ramet/script"
@@ -127,12 +128,16 @@ func readTask(cfg childConfig) (script.Task, error) {
 		key, val, _ := strings.Cut(pair, "=")
 		task.Env[key] = val
 	}
+	task.Secrets = task.Env // the node has put them there, and the script may read all of it
 	context, _ := strconv.ParseUint(os.Getenv("RAMET_CONTEXT"), 10, 32)
 	caller, _ := strconv.ParseUint(os.Getenv("RAMET_CALLER"), 10, 32)
 	task.Attempt, _ = strconv.ParseInt(os.Getenv("RAMET_ATTEMPT"), 10, 64)
 	task.Context, task.Caller = domain.TenantID(context), domain.ActorID(caller)
 	if task.Dir, err = os.Getwd(); err != nil {
 		return task, err
+	}
+	if path := os.Getenv("RAMET_CHANNEL"); path != "" {
+		task.Channel = durable.Dial(path)
 	}
 	// Whoever runs a script without a node may put what it likes there.
 	if input, err := os.ReadFile(task.InputFile); err == nil && json.Valid(input) {

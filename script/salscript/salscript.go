@@ -203,7 +203,7 @@ func (r *Runtime) tools() (paths []string) {
 }
 
 func run(ctx context.Context, cell *jail.Jail, spec jail.Spec, task script.Task, host script.Host) (script.Outcome, error) {
-	capture := script.NewCapture(host)
+	capture := script.NewCapture(task, host)
 	output, err := jail.NewOutput(capture)
 	if err != nil {
 		return script.Outcome{}, fmt.Errorf("run job %q: %w", task.Name, err)

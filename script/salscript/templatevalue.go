@@ -202,13 +202,7 @@ func filter(name string, v any, args map[string]any) (any, error) {
 		}
 		return strings.Join(parts, shown(args["sep"])), nil
 	case "length":
-		switch v := v.(type) {
-		case []any:
-			return int64(len(v)), nil
-		case map[string]any:
-			return int64(len(v)), nil
-		}
-		return int64(utf8.RuneCountInString(text)), nil
+		return length(v), nil
 	case "first":
 		return member(list, int64(0)), nil
 	case "last":
@@ -244,4 +238,15 @@ func filter(name string, v any, args map[string]any) (any, error) {
 		return string(out), err
 	}
 	return nil, fmt.Errorf("there is no filter %q", name)
+}
+
+// length is how many elements a list has, names an object, and characters all else.
+func length(v any) int64 {
+	switch v := v.(type) {
+	case []any:
+		return int64(len(v))
+	case map[string]any:
+		return int64(len(v))
+	}
+	return int64(utf8.RuneCountInString(shown(v)))
 }

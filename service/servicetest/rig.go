@@ -21,11 +21,14 @@ import (
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/listener"
 	"github.com/ramet-run/ramet/post"
 	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/secret"
 	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/memstream"
+	"github.com/ramet-run/ramet/webhook"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -92,11 +95,23 @@ func Parts(b board.Board, r *identity.Registry, jobs *work.Engine) service.Parts
 	access := identity.NewAccess(r, audit)
 	return service.Parts{Tokens: identity.NewTokens(r, access, "n1"), Sagas: saga.New(b, log, saga.Config{Names: r}), Effects: effects(b, log, r),
 		Jobs: jobs, Flows: flows, Directory: r, Access: access, Audit: audit, Records: b, Keys: b,
-		Schedules: clockwork.NewSchedules(held, flows, nil), Bans: ban.New(b), Blueprints: blueprint.NewStore(held),
+		Webhooks: webhook.New(held, plain{}, nil), Listeners: listener.New(held, log, r, nil),
+		Schedules: clockwork.NewSchedules(held, flows, nil), Bans: ban.New(held), Blueprints: blueprint.NewStore(held),
 		Duties: clockwork.DutyRulesOn(held), Routines: clockwork.NewUserRoutines(held, jobs, nil), Bulks: bulk.New(b), Circles: circle.New(b, circle.Config{}),
 		Info: func() api.Info {
 			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
 		}}
+}
+
+// plain seals nothing.
+type plain struct{}
+
+func (plain) Seal(_ context.Context, place, value string) (secret.Sealed, error) {
+	return secret.Sealed{Text: place + "\x00" + value}, nil
+}
+
+func (plain) Open(_ context.Context, place string, s secret.Sealed) (string, error) {
+	return strings.TrimPrefix(s.Text, place+"\x00"), nil
 }
 
 // effects are one effect that all contexts may use, called as [Fill] calls

@@ -166,6 +166,25 @@ func (l *Log) Drop(ctx context.Context, name domain.StreamName, durable string) 
 	})
 }
 
+// Acked is up to where a shared consumer has ended all.
+func (l *Log) Acked(ctx context.Context, name domain.StreamName, durable string) (seq uint64, there bool, err error) {
+	if err := stream.ValidateDurable(durable); err != nil {
+		return 0, false, err
+	}
+	err = l.with(ctx, name, func(s *store) error {
+		q := s.queues[durable]
+		if q == nil {
+			return nil
+		}
+		seq, there = max(q.next, 1)-1, true
+		for held := range q.hands {
+			seq = min(seq, held-1)
+		}
+		return nil
+	})
+	return seq, there, err
+}
+
 // Trim deletes messages up to a sequence.
 func (l *Log) Trim(ctx context.Context, name domain.StreamName, subject string, seq uint64) error {
 	if subject != "" {

@@ -168,6 +168,33 @@ func (l *Log) Stats(ctx context.Context, name domain.StreamName) (st stream.Stat
 	return st, err
 }
 
+// Acked is up to where a shared consumer has ended all.
+func (l *Log) Acked(ctx context.Context, name domain.StreamName, durable string) (seq uint64, there bool, err error) {
+	if err := stream.ValidateStream(name); err != nil {
+		return 0, false, err
+	}
+	if err := stream.ValidateDurable(durable); err != nil {
+		return 0, false, err
+	}
+	err = l.keep(ctx, "ask for consumer "+durable+" of "+string(name), func(ctx context.Context) error {
+		c, err := l.js.Consumer(ctx, string(name), durable)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			there = false
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		info := c.CachedInfo()
+		seq, there = info.AckFloor.Stream, true
+		if info.NumAckPending == 0 {
+			seq = max(seq, info.Delivered.Stream) // the floor is that of the last ack, which may have come out of turn
+		}
+		return nil
+	})
+	return seq, there, err
+}
+
 // Drop forgets a durable consumer.
 func (l *Log) Drop(ctx context.Context, name domain.StreamName, durable string) error {
 	if err := stream.ValidateStream(name); err != nil {

@@ -13,6 +13,7 @@ var storeTests = []test{
 	{"stats say what a stream holds", testStats},
 	{"trim deletes up to a sequence", testTrim},
 	{"what was trimmed away comes to no worker", testTrimQueue},
+	{"what a queue has ended is told up to the first that is in hands", testAcked},
 }
 
 func testScan(r *rig) {
@@ -119,4 +120,44 @@ func testTrimQueue(r *rig) {
 	r.take(queue, 1)
 	r.until("trim", func() error { return l.Trim(r.ctx, domain.AggregateEvents, "", 3) })
 	r.same(messages(r.take(queue, 1)), events(4, 4))
+}
+
+func testAcked(r *rig) {
+	l := r.log()
+	acked := func(want uint64) {
+		r.Helper()
+		r.until("acked", func() error {
+			seq, there, err := l.Acked(r.ctx, domain.AggregateEvents, "q")
+			if err == nil && (seq != want || !there) {
+				err = domain.Unavailablef("got %d, %t, want %d", seq, there, want)
+			}
+			return err
+		})
+	}
+	if _, there, err := l.Acked(r.ctx, domain.AggregateEvents, "q"); there || err != nil {
+		r.Errorf("of a consumer that there is not: got %t, %v", there, err)
+	}
+	queue := r.queue(l, shared("q"))
+	acked(0)
+	r.publish(l, events(1, 6)...)
+	acked(0)
+	list := r.take(queue, 4)
+	acked(0)
+	ack := func(d stream.Delivery) {
+		r.Helper()
+		if err := d.Ack(r.ctx); err != nil {
+			r.Fatal(err)
+		}
+	}
+	ack(list[0])
+	acked(1)
+	ack(list[2])
+	ack(list[3])
+	acked(1) // the second is in hands
+	ack(list[1])
+	acked(4)
+	for _, d := range r.take(queue, 2) {
+		ack(d)
+	}
+	acked(6)
 }

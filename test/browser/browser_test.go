@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 
 // node is a node that runs as a process.
 type node struct {
-	*testing.T
+	testing.TB
 	data string
 }
 
-func startNode(t *testing.T, more ...string) *node {
+func startNode(t testing.TB, more ...string) *node {
 	t.Helper()
 	n := &node{t, t.TempDir()}
 	cmd := exec.Command(ramet, append([]string{"serve", "--data", n.data, "--name", "node-a", "--listen", "127.0.0.1:0", "--grace", "1ms"}, more...)...)
@@ -85,6 +85,13 @@ func (n *node) signIn(b *chromiumtest.Browser) (base string) {
 	return base
 }
 
+// base is where the console begins.
+func (n *node) base() string {
+	n.Helper()
+	base, _, _ := strings.Cut(n.run("console"), "enter?")
+	return base
+}
+
 const release = `name: release
 steps:
   - {name: build, script: "print(\"built\");", script_type: rhai}
@@ -119,12 +126,12 @@ func TestAFlowIsApprovedByKeysAlone(t *testing.T) {
 	base := n.signIn(b)
 	b.Do(chromedp.Navigate(base + "c/1/"))
 	b.Until(`document.body.innerText.includes("needs approval")`)
-	b.Do(chromedp.KeyEvent("j")) // the first of what needs one
+	b.Press("j") // the first of what needs one
 	b.Until(`document.activeElement.matches("tr a")`)
-	b.Do(chromedp.KeyEvent("\r"))
+	b.Press("\r")
 	b.Until(`!!document.querySelector(".sentence .sheet")`)
 	chromiumtest.Eval[any](b, `document.querySelector(".sentence .sheet summary").focus()`)
-	b.Do(chromedp.KeyEvent("\r"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("figures checked\r"))
+	b.Press("\r\tfigures checked\r")
 	b.Until(`document.body.innerText.includes("The step was approved.") || document.body.innerText.includes("noted durably")`)
 	b.Until(`document.querySelector("h1").parentElement.innerText.includes("succeeded")`)
 }
@@ -132,7 +139,8 @@ func TestAFlowIsApprovedByKeysAlone(t *testing.T) {
 func TestALogIsFollowedAndSearched(t *testing.T) {
 	b := chromiumtest.Start(t)
 	n := startNode(t)
-	n.run("flow", "submit", n.file("name: talk\nsteps:\n  - {name: wait, kind: approval}\n  - {name: say, needs: wait, script: \"for i in 0..300 { print(`line ${i} <b>bold</b>`); }\", script_type: rhai}\n"))
+	n.run("flow", "submit", n.file("name: talk\nsteps:\n  - {name: wait, kind: approval}\n  - {name: say, needs: wait, script: \"for i in "+
+		"0..300 { print(`line ${i} <b>bold</b>`); }\", script_type: rhai}\n"))
 	n.run("flow", "approve", "1", "wait")
 	n.run("flow", "watch", "1")
 	base := n.signIn(b)
@@ -172,8 +180,10 @@ func TestEveryPageFitsAPhoneAndADesk(t *testing.T) {
 	b.Until(`document.querySelector("h1").parentElement.innerText.includes("failed")`)
 	b.Do(chromedp.Navigate(base + "c/1/sagas/order"))
 	b.Until(`document.querySelector("main").innerText.includes("ann")`)
-	paths := []string{"c/1/", "c/1/flows", "c/1/flows/1", "c/1/flows/1?tab=gantt", "c/1/flows/1?tab=steps", "c/1/flows/1?tab=logs", "c/1/flows/1?tab=data", "c/1/flows/1?tab=history",
-		"c/1/jobs", "c/1/jobs/1/1", "c/1/sagas", "c/1/sagas/order", "c/1/sagas/order?tab=states", "c/1/sagas/order?tab=lag", "c/1/sagas/order/instance?id=ann", "sessions"}
+	paths := []string{"c/1/", "c/1/flows", "c/1/flows/1", "c/1/flows/1?tab=gantt", "c/1/flows/1?tab=steps", "c/1/flows/1?tab=logs", "c/1/flows/1?tab=data",
+		"c/1/flows/1?tab=history",
+		"c/1/jobs", "c/1/jobs/1/1", "c/1/sagas", "c/1/sagas/order", "c/1/sagas/order?tab=states", "c/1/sagas/order?tab=lag",
+		"c/1/sagas/order/instance?id=ann", "sessions"}
 	for _, width := range []int64{390, 1440} {
 		for _, colours := range []string{"light", "dark"} {
 			b.See(width, 844, colours)
@@ -188,9 +198,7 @@ func TestEveryPageFitsAPhoneAndADesk(t *testing.T) {
 			}
 		}
 	}
-	if *update {
-		n.pictures(b, base)
-	}
+	n.pictures(b, base)
 }
 
 // axeFile is where scripts/install-test-servers puts axe-core.
@@ -211,19 +219,5 @@ func (n *node) accessible(b *chromiumtest.Browser, path string) {
 		.then((r) => r.violations.map((v) => v.id + ": " + v.help + ": " + v.nodes.map((n) => n.html.slice(0, 200)).slice(0, 3).join(" | ")))`)
 	for _, fault := range found {
 		n.Errorf("%s: %s", path, fault)
-	}
-}
-
-// pictures writes those of docs/.
-func (n *node) pictures(b *chromiumtest.Browser, base string) {
-	for _, p := range []struct {
-		name, path, colours string
-		width, height       int64
-	}{{"console-flow", "c/1/flows/1", "light", 1280, 600}, {"console-flow-dark", "c/1/flows/1", "dark", 1280, 600}} {
-		b.See(p.width, p.height, p.colours)
-		b.Do(chromedp.Navigate(base + p.path))
-		if err := os.WriteFile(filepath.Join("..", "..", "docs", p.name+".png"), b.Picture(), 0o644); err != nil {
-			n.Fatal(err)
-		}
 	}
 }

@@ -113,12 +113,12 @@ func TestThePaletteGoesByKeysAlone(t *testing.T) {
 	n.run("blueprint", "apply", "nightly/nightly.yaml")
 	base := n.signIn(b)
 	b.Do(chromedp.Navigate(base + "c/1/"))
-	b.Do(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.Press("k", chromedp.ModifierCtrl)
 	b.Until(`!!document.querySelector(".palette[open] a")`)
 	n.accessible(b, "the palette")
-	b.Do(chromedp.KeyEvent("nightly"))
+	b.Press("nightly")
 	b.Until(`document.querySelector(".palette a").innerText.includes("nightly")`)
-	b.Do(chromedp.KeyEvent("\r"))
+	b.Press("\r")
 	b.Until(`location.pathname.endsWith("/blueprint") && !!document.querySelector("h1")`)
 }
 
@@ -131,7 +131,7 @@ func TestFaultsOfANodeForDevelopment(t *testing.T) {
 	n.run("flow", "submit", "count", "--trigger", "t", "--param", "upto=4")
 	h := &hand{node: n, b: b, base: n.signIn(b)}
 	b.Away() // the node restarts
-	for _, fault := range []string{"Drop all leases", "Kill the scripts", "Lose the next answer", "Restart the node"} {
+	for _, fault := range []string{"Drop all leases", "Kill the scripts", "Lose the next answer", "Fail the next effect", "Restart the node"} {
 		b.Do(chromedp.Navigate(h.base + "c/1/flows"))
 		h.sees("count")
 		h.click(".fault-tray summary", fault)

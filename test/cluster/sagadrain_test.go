@@ -47,7 +47,8 @@ func (f *fleet) instances(where string) (list []string) {
 	f.Helper()
 	one := f.nodes[0].client
 	for cursor := ""; ; {
-		page, err := one.Instances(f.Context(), api.ListInstancesParams{Context: shopping, Name: "order", InstanceFilter: api.InstanceFilter{Where: where}, Limit: 200, Cursor: cursor})
+		page, err := one.Instances(f.Context(), api.ListInstancesParams{Context: shopping, Name: "order", InstanceFilter: api.InstanceFilter{Where: where},
+			Limit: 200, Cursor: cursor})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"go/format"
 	"os"
 	"os/exec"
@@ -53,6 +54,16 @@ func TestCommandsOfSagas(t *testing.T) {
 	check(t, "../../docs/sagas.md", dir, "")
 }
 
+// TestCommandsOfKeeping backs a node up, restores it and moves it.
+func TestCommandsOfKeeping(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	check(t, "../../docs/keep.md", dir, redistest.Start(t).Addr())
+}
+
 // TestCommandsOfSchedules makes, shows and removes schedules.
 func TestCommandsOfSchedules(t *testing.T) {
 	dir, err := os.MkdirTemp("", "ramet-readme")
@@ -76,6 +87,36 @@ func TestCommandsOfFlows(t *testing.T) {
 	check(t, "../../docs/flows.md", dir, "")
 }
 
+// TestCommandsOfRecipes does each thing that the page has a recipe for.
+func TestCommandsOfRecipes(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	check(t, "../../docs/recipes.md", dir, "")
+}
+
+// TestCommandsOfApprovals asks a person.
+func TestCommandsOfApprovals(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	check(t, "../../docs/approvals.md", dir, "")
+}
+
+// TestCommandsOfDurableScripts suspends a script and has it go on.
+func TestCommandsOfDurableScripts(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	check(t, "../../docs/durable.md", dir, "")
+}
+
 // TestCommandsOfHardening sets a node up for strangers, and has a stranger's job look around.
 func TestCommandsOfHardening(t *testing.T) {
 	dir, err := os.MkdirTemp("", "ramet-readme")
@@ -95,6 +136,73 @@ func TestCommandsOfHardening(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCommandsOfUpgrading changes the program of a node that a unit runs.
+func TestCommandsOfUpgrading(t *testing.T) {
+	dir := machine(t)
+	if err := os.Symlink(filepath.Join(bin, "ramet"), filepath.Join(dir, "ramet")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "../../docs/upgrade.md", dir, "")
+}
+
+// TestCommandsOfMetrics reads them with curl.
+func TestCommandsOfMetrics(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed")
+	}
+	check(t, "../../docs/metrics.md", machine(t), "")
+}
+
+func TestCommandsOfTraces(t *testing.T) {
+	check(t, "../../docs/tracing.md", machine(t), "")
+}
+
+// places are folders of a machine, which lie in the folder of the test instead.
+var places = []string{"/etc/ramet", "/usr/local/bin", "/var/lib/ramet"}
+
+// systemctl starts and stops the unit of deploy/systemd as systemd would, as far as a page
+// goes by it.
+const systemctl = `#!/bin/bash
+case $1 in
+start) cd %[1]s/var/lib
+	%[1]s/usr/local/bin/ramet serve --data %[1]s/var/lib/ramet --name n1 --listen none >%[1]s/log 2>&1 </dev/null &
+	echo $! >%[1]s/pid
+	until test -S %[1]s/var/lib/ramet/ramet.sock; do sleep 0.05; done;;
+stop) kill $(cat %[1]s/pid)
+	while kill -0 $(cat %[1]s/pid) 2>/dev/null; do sleep 0.05; done;;
+esac
+`
+
+// machine is a folder with those of a machine in it, and a unit that runs.
+func machine(t *testing.T) string {
+	t.Helper()
+	// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
+	dir, err := os.MkdirTemp("", "ramet-readme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for _, place := range places {
+		if err := os.MkdirAll(filepath.Join(dir, place), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(dir, "usr/local/bin")
+	before := fmt.Appendf(nil, "#!/bin/bash\nexec %s \"$@\"\n", filepath.Join(bin, "ramet")) // the program that is to be replaced
+	if err := os.WriteFile(filepath.Join(program, "ramet"), before, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(program, "systemctl")
+	if err := os.WriteFile(unit, fmt.Appendf(nil, systemctl, dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(unit, "start").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command(unit, "stop").Run() })
+	return dir
 }
 
 // TestCommandsOfHTTP asks a node with curl.
@@ -169,7 +277,8 @@ func TestCommandsOfThoseFromElsewhere(t *testing.T) {
 
 // block is a part of a page: commands (sh), the file that the next commands
 // call by its name's line, else jobs.yaml (yaml), what the commands before
-// write to standard output (text), or a program if its first line names it (go).
+// write to standard output (text), or a program if its first line names it (go). Commands
+// that want a registry of packages (sh sdk) are not run.
 var block = regexp.MustCompile("(?ms)^```(sh|yaml|text|go)\n(.*?)^```$")
 
 // patience bounds the commands of one page.
@@ -302,11 +411,21 @@ func run(t *testing.T, script, dir, redis string) string {
 	for _, address := range []string{"127.0.0.1:7422", "127.0.0.1:8099", "127.0.0.1:4222"} {
 		script = strings.ReplaceAll(script, address, freePort(t))
 	}
+	for _, place := range places {
+		if _, err := os.Stat(filepath.Join(dir, place)); err == nil {
+			script = strings.ReplaceAll(script, place, filepath.Join(dir, place))
+		}
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "RAMET_DATA=", "TZ=UTC", "PATH="+bin+":"+os.Getenv("PATH"))
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), "HOME="+dir, "RAMET_DATA=", "TZ=UTC",
+		"PATH="+filepath.Join(dir, "usr/local/bin")+":"+bin+":"+os.Getenv("PATH"), "RAMET_SRC="+source)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 10 * time.Second
@@ -325,7 +444,7 @@ func freePort(t *testing.T) string {
 }
 
 // passing are times and lengths of time.
-var passing = regexp.MustCompile(`(\w{3} )?\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d( \w{3,4}\b)?)?|\b20\d{12}\b|\b\d+(\.\d+)?m?s\b`)
+var passing = regexp.MustCompile(`(\w{3} )?\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d| \w{3,4}\b)?)?|\b20\d{12}\b|\b\d+(\.\d+)?m?s\b`)
 
 // lines are those of a text, without what differs from run to run.
 func lines(text string) (list []string) {

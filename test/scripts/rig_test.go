@@ -20,6 +20,7 @@ import (
 
 	"github.com/ramet-run/ramet/internal/postgrestest"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/setting"
 )
 
 // patience bounds everything that is waited for. It only keeps what never comes from
@@ -60,8 +61,13 @@ func run(ts *testscript.TestScript, args []string) outcome {
 func command(ctx context.Context, ts *testscript.TestScript, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "ramet"), args...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "RAMET_DATA", "RAMET_NODE", "RAMET_KEY", "RAMET_BOARD", "RAMET_CONFIG", "RAMET_ISOLATION",
-		"RAMET_EMBED", "RAMET_START_WAIT"} {
+	names := []string{"PATH", "HOME", "TMPDIR", "LC_ALL", "TZ", "RAMET_GARCE"} // the last is a slip
+	for _, s := range setting.All() {
+		if v := s.Variable(); v != "" {
+			names = append(names, v)
+		}
+	}
+	for _, name := range names {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

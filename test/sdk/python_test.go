@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -26,7 +27,7 @@ func TestPythonWire(t *testing.T) {
 	want := pythonTypes(
 		domain.Assignment{}, domain.WorkerAsk{}, domain.HeldAttempt{}, domain.AttemptEnd{}, domain.Log{},
 		api.JobInput{}, api.JobSubmitted{}, api.JobPage{}, api.LogPage{},
-		api.Assignments{}, api.Extended{}, api.Finished{}, domain.JobExplanation{}, domain.Bulk{},
+		api.Assignments{}, api.Extended{}, api.Finished{}, domain.WorkerStepAnswer{}, domain.JobExplanation{}, domain.Bulk{},
 	)
 	if *update {
 		if err := os.WriteFile(pythonWire, []byte(want), 0o644); err != nil {
@@ -72,7 +73,8 @@ from typing import Any, Final, Literal, TypedDict
 	}
 	fmt.Fprintf(f, "\nJobStatus = %s\n", literal(domain.JobDispatched, domain.JobWaiting, domain.JobStarted, domain.JobError, domain.JobFinished))
 	fmt.Fprintf(f, "LeaseState = %s\n", literal(domain.LeaseRenewed, domain.LeaseCancelled, domain.LeaseTimeout, domain.LeaseLost))
-	fmt.Fprintf(f, "Verdict = %s\n", literal(domain.VerdictSucceeded, domain.VerdictFailed, domain.VerdictErrored, domain.VerdictTimeout, domain.VerdictStopped))
+	fmt.Fprintf(f, "Verdict = %s\n", literal(domain.VerdictSucceeded, domain.VerdictFailed, domain.VerdictErrored, domain.VerdictTimeout, domain.VerdictStopped,
+		domain.VerdictSuspended))
 	fmt.Fprintf(f, "BulkStatus = %s\n", literal(domain.BulkCounted, domain.BulkRunning, domain.BulkFinished, domain.BulkCancelled, domain.BulkError))
 	for _, v := range values {
 		f.dict(reflect.TypeOf(v))
@@ -166,6 +168,8 @@ func (f *pythonFile) typeOf(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[domain.JobStatus](), reflect.TypeFor[domain.LeaseState](), reflect.TypeFor[domain.Verdict](), reflect.TypeFor[domain.BulkStatus]():
 		return t.Name()
+	case reflect.TypeFor[json.RawMessage]():
+		return "Any"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

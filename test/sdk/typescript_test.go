@@ -2,6 +2,7 @@
 package sdk_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ func TestTypeScriptKnowsTheWire(t *testing.T) {
 	for _, shape := range []any{
 		api.JobInput{}, api.JobInputs{}, api.JobSubmitted{}, domain.Job{}, api.JobPage{}, api.LogPage{}, domain.JobExplanation{}, api.Problem{},
 		domain.WorkerAsk{}, api.Assignments{}, api.ExtendParams{}, api.Extended{}, api.FinishParams{}, api.Finished{}, api.WorkerLogParams{},
-		api.RegisterParams{}, domain.Bulk{},
+		domain.WorkerStep{}, domain.WorkerStepAnswer{}, api.RegisterParams{}, domain.Bulk{},
 	} {
 		f.nameOf(reflect.TypeOf(shape))
 	}
@@ -55,7 +56,7 @@ var typescriptWords = map[reflect.Type][]string{
 		string(domain.LeaseRenewed), string(domain.LeaseCancelled), string(domain.LeaseTimeout), string(domain.LeaseLost)},
 	reflect.TypeFor[domain.Verdict](): {
 		string(domain.VerdictSucceeded), string(domain.VerdictFailed), string(domain.VerdictErrored), string(domain.VerdictTimeout),
-		string(domain.VerdictStopped)},
+		string(domain.VerdictStopped), string(domain.VerdictSuspended)},
 	reflect.TypeFor[domain.Reason](): {
 		string(domain.ReasonScriptFailed), string(domain.ReasonTimeout), string(domain.ReasonRunnerLost), string(domain.ReasonCancelled),
 		string(domain.ReasonPrerequisiteTimeout), string(domain.ReasonPrerequisiteImpossible), string(domain.ReasonDependencyFailed),
@@ -114,6 +115,9 @@ func (f *typescriptFile) nameOf(t reflect.Type) string {
 		}
 		f.parts = append(f.parts, fmt.Sprintf("export type %s = %s | (string & {});\n", t.Name(), strings.Join(quoted, " | ")))
 		return t.Name()
+	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return "unknown"
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -58,7 +58,8 @@ func startNode(t *testing.T, config string) *node {
 
 func (n *node) start() {
 	n.Helper()
-	n.process = exec.Command(ramet, "serve", "--data", n.data, "--config", filepath.Join(n.data, "ramet.yaml"), "--listen", n.addr, "--name", "n", "--isolation", "open", "--log-level", "error")
+	n.process = exec.Command(ramet, "serve", "--data", n.data, "--config", filepath.Join(n.data, "ramet.yaml"), "--listen", n.addr, "--name", "n",
+		"--isolation", "open", "--log-level", "error")
 	n.process.Stderr = n.Output()
 	if err := leash.Start(n.process, syscall.SIGKILL); err != nil {
 		n.Fatal(err)
@@ -165,6 +166,11 @@ func TestTheWebApplication(t *testing.T) {
 	n.until("another worker has it", shows("started, attempt 2"))
 	n.kill()
 	n.start()
-	n.until("the report is made", shows("finished, attempt 2", "100 %", "total 210"))
-	t.Log(shown)
+	t.Cleanup(func() { t.Log(shown) })
+	// Where the node was killed before it had answered the claim, which is on the disk, nobody
+	// knows of the second attempt: its lease runs out, and there is a third.
+	n.until("the report is made", shows("finished, attempt", "100 %", "total 210"))
+	if strings.HasPrefix(shown, "finished, attempt 1\n") {
+		t.Error("the attempt of the worker that was killed is said to have ended well")
+	}
 }

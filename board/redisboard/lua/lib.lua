@@ -49,7 +49,7 @@ local function skip(space)
   local counters = prefix(space) .. 'ramet:counters'
   local names = try('HKEYS', counters)
   for _, name in ipairs(names.err and {} or names) do
-    if prefixed or name ~= 'ramet:seq:context' then try('HINCRBY', counters, name, 1000000) end
+    if prefixed or name ~= 'ramet:seq:context' then try('HINCRBY', counters, name, epochLeap) end
   end
 end
 

@@ -99,10 +99,9 @@ local function keys()
   return { page[1], out }
 end
 
--- live pages by (instant, item): the place after the given mark is found by
--- bisection, because the mark itself may be gone.
-local function live()
-  local key, ms, item, limit = pfx .. 'ramet:live', ARGV[5], ARGV[6], tonumber(ARGV[7])
+-- page pages a sorted set by (instant, member): the place after the given one is found
+-- by bisection, because that itself may be gone.
+local function page(key, ms, item, limit)
   local lo = 0
   if ms ~= '' then
     lo = call('ZCOUNT', key, '-inf', '(' .. ms)
@@ -114,6 +113,16 @@ local function live()
   end
   return call('ZRANGE', key, lo, lo + limit - 1, 'WITHSCORES')
 end
+
+local function live() return page(pfx .. 'ramet:live', ARGV[5], ARGV[6], tonumber(ARGV[7])) end
+
+-- walkAlarms pages through all alarms of the board.
+local function walkAlarms() return page('ramet:alarms', ARGV[5], ARGV[6], tonumber(ARGV[7])) end
+
+local function counters() return call('HGETALL', pfx .. 'ramet:counters') end
+
+-- spaces are those in which something was committed, and the known contexts.
+local function spaces() return { call('ZRANGE', 'ramet:changed', 0, -1), call('SMEMBERS', 'contexts') } end
 
 local function nextNumber()
   if ARGV[6] == '0' then return tonumber(call('HGET', pfx .. 'ramet:counters', ARGV[5]) or '0') end -- only looked at
@@ -204,7 +213,7 @@ end
 
 local acts = {
   get = get, fields = fields, list = list, len = len, stat = stat, members = members, keys = keys, live = live, next = nextNumber,
-  alarm = alarm, alarms = alarms, ready = ready, changed = changed, touch = touch, databases = databases,
+  alarm = alarm, alarms = alarms, ready = ready, changed = changed, walkAlarms = walkAlarms, counters = counters, spaces = spaces, touch = touch, databases = databases,
   identity = identity,
 }
 if what ~= 'alarms' and what ~= 'databases' then at(space) end

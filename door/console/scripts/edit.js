@@ -1,23 +1,32 @@
-// The editor checks as one types: what the page of Check would say is asked for, and put
-// beside the text. The text itself, and the version that it began with, stay as they are.
+// Editors and forms that make something check as one types: what their page would say is
+// asked for, and put beside what is typed. That itself, and the version that it began with,
+// stay as they are.
 "use strict";
 (() => {
-	const form = document.querySelector(".editing form");
+	const form = document.querySelector(".editing form[data-check]");
 	if (!form) return;
 	let timer, asked = 0;
+	const put = (old, fresh) => old && fresh && old.replaceWith(document.importNode(fresh, true));
 	const check = async () => {
 		const mine = ++asked;
 		const answer = await fetch(form.action, { method: "POST", credentials: "same-origin", body: new URLSearchParams(new FormData(form)) }).catch(() => null);
+		if (answer?.status === 401) document.dispatchEvent(new Event("signed-out", { cancelable: true }));
 		if (!answer?.ok || mine !== asked) return; // another text is asked for already
 		const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-		const put = (old, fresh) => old && fresh && old.replaceWith(document.importNode(fresh, true));
-		put(document.querySelector(".editing>div"), page.querySelector(".editing>div"));
-		put(form.querySelector(".actions"), page.querySelector(".editing form .actions"));
+		for (const css of [".editing>div", ".editing .wrong", ".editing .actions", "main>.head"]) put(document.querySelector(css), page.querySelector(css));
+		for (const field of form.querySelectorAll(".field")) faults(field, page.querySelector(`.field:has([name="${field.querySelector("[name]").name}"])`));
 		const sentence = page.querySelector("main>.sentence"), shown = document.querySelector("main>.sentence");
 		if (shown) put(shown, sentence);
-		else if (sentence) document.querySelector("main>h1").before(document.importNode(sentence, true));
+		else if (sentence) document.querySelector("main>h1,main>.title").before(document.importNode(sentence, true));
 	};
-	form.elements.text.addEventListener("input", () => {
+	// faults puts what is said below a field below that which is typed in.
+	const faults = (field, fresh) => {
+		field.querySelector(".below")?.remove();
+		const below = fresh.querySelector(".below"), input = field.querySelector("[name]:not([type=hidden])"), said = fresh.querySelector("[name]:not([type=hidden])");
+		if (below) field.append(document.importNode(below, true));
+		for (const name of ["aria-invalid", "aria-describedby"]) said.hasAttribute(name) ? input.setAttribute(name, said.getAttribute(name)) : input.removeAttribute(name);
+	};
+	form.addEventListener("input", () => {
 		clearTimeout(timer);
 		timer = setTimeout(check, 500);
 	});

@@ -3,6 +3,9 @@
 (() => {
 	const typing = (e) => e.target.closest("input,textarea,select,[contenteditable]");
 
+	// On a phone the rail and the tabs are lines, of which a part can be seen.
+	for (const here of document.querySelectorAll(":is(.rail,.tabs) [aria-current]")) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 24;
+
 	let going = false; // g was pressed: the next key says where to
 	document.addEventListener("keydown", (e) => {
 		if (e.key === "Escape") {

@@ -76,15 +76,22 @@
 		morph(main, fresh);
 	};
 
+	// lines is the text that was sent last, has its name.
+	let lines = [], has = "", events = null, ended = false, patience = 1000;
+
 	const load = async () => {
 		try {
 			const answer = await fetch(location.href, { credentials: "same-origin" });
 			if (answer.status === 401) {
-				location.reload(); // the session has ended: the page of signing in
+				// The session has ended: the page of signing in, where nothing is lost by that.
+				if (document.dispatchEvent(new Event("signed-out", { cancelable: true }))) location.reload();
 				return;
 			}
-			connected(answer.ok);
-			if (answer.ok) put(new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main").innerHTML);
+			// What one may not see any more, or is gone, does not stay: the page of that says why.
+			const gone = answer.status === 403 || answer.status === 404;
+			ended ||= gone;
+			connected(answer.ok || gone);
+			if (answer.ok || gone) put(new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main").innerHTML);
 		} catch {
 			connected(false);
 		}
@@ -92,8 +99,6 @@
 
 	const { live } = document.body.dataset;
 	if (!live) return;
-	// lines is the text that was sent last, has its name.
-	let lines = [], has = "", events = null, ended = false, patience = 1000;
 	let busy = false, more = false;
 	// A large page takes its time: what comes meanwhile is shown together.
 	const show = () => {
@@ -138,7 +143,11 @@
 			ended = true;
 			leave();
 		});
-		on("error", () => {
+		on("error", (problem) => {
+			if ([401, 403, 404].includes(problem.status)) { // the node has ended it, and will again
+				leave();
+				return load().then(() => setTimeout(follow, patience));
+			}
 			// The browser tries again by itself where the node was there; where it was refused,
 			// the page looks by itself, ever less often, and not all at once with others.
 			if (!events || events.readyState !== EventSource.CLOSED) return;

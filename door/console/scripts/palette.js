@@ -5,7 +5,7 @@
 	const form = document.querySelector(".jump");
 	if (!form) return;
 	const address = form.dataset.search;
-	let dialog, input, list, timer, asked = 0;
+	let dialog, input, list, none, timer, asked = 0;
 
 	const seen = () => JSON.parse(sessionStorage.getItem("ramet-seen") || "[]");
 	const here = { href: location.pathname + location.search.replace(/[?&]said=[^&]*/, ""), name: document.title.split(" · ")[0] };
@@ -29,6 +29,7 @@
 			a.tabIndex = -1;
 			a.parentElement.setAttribute("role", "presentation");
 		});
+		none.textContent = hits.length ? "" : "Nothing that you may see is called like that.";
 		choose(0);
 	};
 
@@ -47,7 +48,12 @@
 	const ask = async () => {
 		const mine = ++asked, words = input.value.trim();
 		const answer = await fetch(address + "?q=" + encodeURIComponent(words), { credentials: "same-origin" }).catch(() => null);
-		if (!answer?.ok || mine !== asked) return; // another was asked for meanwhile
+		if (mine !== asked) return; // another was asked for meanwhile
+		if (!answer?.ok) {
+			show([]);
+			none.textContent = "The node does not answer this: is it away, or has the session ended?";
+			return;
+		}
 		const page = new DOMParser().parseFromString(await answer.text(), "text/html");
 		const hits = [...page.querySelectorAll("main .hits li")].map((li) => document.importNode(li, true));
 		if (mine === asked) show(words ? hits : [...seen().slice(1).map(entry), ...hits]);
@@ -69,7 +75,10 @@
 			list.id = "palette-hits";
 			list.setAttribute("role", "listbox");
 			list.setAttribute("aria-label", "What was found");
-			dialog.append(input, list);
+			none = document.createElement("p");
+			none.className = "none soft";
+			none.setAttribute("role", "status");
+			dialog.append(input, list, none);
 			document.body.append(dialog);
 			input.addEventListener("input", () => {
 				clearTimeout(timer);

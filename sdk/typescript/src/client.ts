@@ -207,6 +207,11 @@ export class Client {
     return (await this.#http.json<wire.Finished>("POST", this.#worker(worker, "finish"), { body: `{"jobs":[${ends.join()}]}`, signal })).jobs ?? [];
   }
 
+  /** Asks what a worker's job remembers. */
+  step(worker: string, ask: wire.WorkerStep, signal?: AbortSignal): Promise<wire.WorkerStepAnswer> {
+    return this.#http.json("POST", this.#worker(worker, "step"), { body: JSON.stringify(ask), waitMs, signal });
+  }
+
   /** Adds lines to the log of a worker's job. */
   async log(worker: string, held: Held, lines: wire.LogLine[], signal?: AbortSignal): Promise<void> {
     const body = JSON.stringify({ ...held, lines } satisfies wire.WorkerLogParams);

@@ -8,10 +8,15 @@
  */
 export { App, type AppOptions, type JobFunction, type RequestOptions, type RunOptions } from "./app.js";
 export { Client, type AllOptions, type ClientOptions, type JobRef, type Waiting } from "./client.js";
+export {
+  ChannelError, StepFailed, Steps, TimedOut, approval, call, gather, now, random, sleep, step, uuid, version, wait, type ApprovalOptions,
+  type CallOptions, type Decision, type Step, type StepOptions, type WaitOptions,
+} from "./durable.js";
 export { Fail, JobStopped, PartlyRefused, RametError, RetryAfter, type Code, type Why } from "./errors.js";
 export { JobHandle } from "./handle.js";
 export type { Condition, Tagged, TokenSource } from "./http.js";
 export type { Job } from "./job.js";
+export { Suspended } from "./memory.js";
 export type { Handler, Middleware } from "./perform.js";
 export type { Logger } from "./shift.js";
 export type { JobOptions, SubmitOptions } from "./submit.js";

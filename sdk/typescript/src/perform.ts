@@ -1,6 +1,6 @@
 import { Fail, JobStopped, RetryAfter, lineOf } from "./errors.js";
 import type { Job } from "./job.js";
-import { maxResultBytes, maxResultKeys, type Verdict } from "./wire.js";
+import { maxResultBytes, maxResultKeys, type Suspension, type Verdict } from "./wire.js";
 
 /** Runs a job; what it returns becomes the job's result. */
 export type Handler = (job: Job) => unknown;
@@ -19,6 +19,8 @@ export interface Outcome {
   final?: boolean;
   /** The least time before the next attempt, in milliseconds. */
   after_ms?: number;
+  /** What the job waits for. */
+  suspension?: Suspension;
   /** What the function threw. */
   thrown?: unknown;
 }
@@ -26,7 +28,9 @@ export interface Outcome {
 /** Runs a job's function and says how it ended. */
 export async function perform(handler: Handler, job: Job): Promise<Outcome> {
   try {
-    const result = resultOf(await handler(job));
+    const value = await handler(job);
+    if (job.suspension) return suspended(job);
+    const result = resultOf(value);
     return result ? { verdict: "succeeded", result } : { verdict: "succeeded" };
   } catch (thrown) {
     return failureOf(thrown, job);
@@ -37,11 +41,15 @@ function failureOf(thrown: unknown, job: Job): Outcome {
   const error = lineOf(thrown);
   const why: unknown = job.signal.reason;
   if (why instanceof JobStopped) return { verdict: why.why === "timeout" ? "timeout" : "stopped", error, thrown };
+  if (job.suspension) return suspended(job);
   if (thrown instanceof Fail) return { verdict: "failed", error, thrown, final: true };
   if (thrown instanceof RetryAfter) return { verdict: "failed", error, thrown, after_ms: Math.max(0, Math.round(thrown.seconds * 1000)) };
   job.error(thrown instanceof Error && thrown.stack ? thrown.stack : error);
   return { verdict: "failed", error, thrown };
 }
+
+/** The end of a function that was told so: whatever came of it, it is called again when the job goes on. */
+const suspended = (job: Job): Outcome => ({ verdict: "suspended", suspension: job.suspension! });
 
 /** A job's arguments: its script, as JSON. */
 export function argsOf(job: Job): unknown {

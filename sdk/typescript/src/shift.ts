@@ -4,6 +4,7 @@ import { JobStopped, RametError, type Why } from "./errors.js";
 import { pause } from "./http.js";
 import { Job } from "./job.js";
 import { JobLog } from "./log.js";
+import { Memory } from "./memory.js";
 import { perform, type Handler } from "./perform.js";
 import { maxAssignments, type Assignment, type AttemptEnd, type FinishedJob, type WorkerAsk } from "./wire.js";
 
@@ -139,7 +140,8 @@ export class Shift {
     const held = { caller: a.job.caller_id, id: a.job.id, attempt: a.attempt };
     const controller = new AbortController();
     const log = new JobLog((lines) => this.#w.client.log(this.#w.name, held, lines, AbortSignal.timeout(this.#w.leaseMs)));
-    const run = { held, controller, log, job: new Job(a, controller, log), until: asked + a.lease_ms, running: true, lost: false };
+    const memory = new Memory((ask) => this.#w.client.step(this.#w.name, { ...held, ...ask }, controller.signal), controller.signal);
+    const run = { held, controller, log, job: new Job(a, controller, log, memory), until: asked + a.lease_ms, running: true, lost: false };
     this.#held.add(run);
     this.#running++;
     void this.#do(run, a.timeout_ms);

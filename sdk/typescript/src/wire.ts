@@ -27,6 +27,7 @@ export interface JobInput {
   created_at: number;
   updated_at: number;
   status: JobStatus;
+  secrets?: Record<string, string>;
   retry?: Retry;
   priority?: number;
   not_before?: number;
@@ -35,6 +36,7 @@ export interface JobInput {
   trace_id?: string;
   affinity?: Record<string, string>;
   at?: string;
+  artifacts?: string[];
   reason?: Reason;
   error?: string;
   exit_code?: number;
@@ -51,27 +53,42 @@ export interface JobInput {
   finished_ms?: number;
   next_retry_ms?: number;
   parked?: string;
+  remembered?: number;
+  signals?: number;
+  suspended?: Suspension;
+  calls?: number;
+  history?: HistoryEvent[];
   taken_by?: number;
   ended_by?: number;
   alive_until?: number;
   flow_id?: number;
   step?: string;
+  called_by?: CalledBy;
   shard?: string;
   pack?: string;
+  item?: string;
+  list?: number;
   origin?: string;
   message?: string;
   routine?: string;
   stepped?: boolean;
   flow_env?: boolean;
+  env_fill?: boolean;
   params?: Record<string, string>;
   needs?: Record<string, Need>;
+  hook?: HookInput;
 }
 
 export type JobStatus = "dispatched" | "waiting_for_prerequisites" | "started" | "error" | "finished" | (string & {});
 
 export interface Retry {
   max?: number;
+  delay?: number;
+  factor?: number;
+  max_delay?: number;
+  jitter?: number;
   on?: RetryOn[];
+  exit_codes?: number[];
   final_exit_codes?: number[];
 }
 
@@ -79,12 +96,81 @@ export type RetryOn = "failed" | "errored" | (string & {});
 
 export type Reason = "script_failed" | "timeout" | "runner_lost" | "cancelled" | "prerequisite_timeout" | "prerequisite_impossible" | "dependency_failed" | "flow_aborted" | "invalid" | "refused" | (string & {});
 
+export interface Suspension {
+  kind: string;
+  name: string;
+  n: number;
+  until_ms?: number;
+  signals?: string[];
+  prerequisites?: string[];
+  children?: string[];
+  any_child?: boolean;
+}
+
+export interface HistoryEvent {
+  kind: string;
+  name?: string;
+  n: number;
+  at_ms: number;
+  value?: unknown;
+  failure?: StepFailure;
+  until_ms?: number;
+  signal?: string;
+  timed_out?: boolean;
+  ended?: boolean;
+  prerequisite?: string;
+  child?: string;
+  open?: string[];
+  cut?: boolean;
+}
+
+export interface StepFailure {
+  kind?: string;
+  text: string;
+  code?: number;
+}
+
+export interface CalledBy {
+  job: string;
+  name: string;
+  n: number;
+  depth: number;
+}
+
 export interface Need {
   state: string;
   status?: JobStatus;
   reason?: Reason;
   job?: number;
+  items?: number;
+  list?: number;
+  one?: boolean;
+  results?: Record<string, string>[];
+  artifacts?: boolean;
+  left_by?: string;
   result?: Record<string, string>;
+}
+
+export interface HookInput {
+  on: string;
+  flow: number;
+  name?: string;
+  blueprint?: string;
+  trigger?: string;
+  schedule?: string;
+  status: string;
+  reason?: string;
+  error?: string;
+  text: string;
+  started_ms?: number;
+  finished_ms?: number;
+  steps?: Record<string, HookStep>;
+  result?: Record<string, string>;
+}
+
+export interface HookStep {
+  state: string;
+  text?: string;
 }
 
 export interface JobInputs {
@@ -134,6 +220,7 @@ export interface Job {
   created_at: number;
   updated_at: number;
   status: JobStatus;
+  secrets?: Record<string, string>;
   retry?: Retry;
   priority?: number;
   not_before?: number;
@@ -142,6 +229,7 @@ export interface Job {
   trace_id?: string;
   affinity?: Record<string, string>;
   at?: string;
+  artifacts?: string[];
   reason?: Reason;
   error?: string;
   exit_code?: number;
@@ -158,20 +246,30 @@ export interface Job {
   finished_ms?: number;
   next_retry_ms?: number;
   parked?: string;
+  remembered?: number;
+  signals?: number;
+  suspended?: Suspension;
+  calls?: number;
+  history?: HistoryEvent[];
   taken_by?: number;
   ended_by?: number;
   alive_until?: number;
   flow_id?: number;
   step?: string;
+  called_by?: CalledBy;
   shard?: string;
   pack?: string;
+  item?: string;
+  list?: number;
   origin?: string;
   message?: string;
   routine?: string;
   stepped?: boolean;
   flow_env?: boolean;
+  env_fill?: boolean;
   params?: Record<string, string>;
   needs?: Record<string, Need>;
+  hook?: HookInput;
 }
 
 export interface JobPage {
@@ -238,6 +336,7 @@ export interface Assignment {
   lease_ms: number;
   timeout_ms: number;
   env?: Record<string, string>;
+  traceparent?: string;
   input: Input;
 }
 
@@ -248,6 +347,9 @@ export interface Input {
   step?: string;
   shard?: ShardPart;
   pack?: PackRange;
+  item?: unknown;
+  index?: number;
+  hook?: HookInput;
 }
 
 export interface Needed {
@@ -255,6 +357,7 @@ export interface Needed {
   status?: JobStatus;
   reason?: Reason;
   result: Record<string, string>;
+  results?: Record<string, string>[];
 }
 
 export interface ShardPart {
@@ -295,13 +398,14 @@ export interface AttemptEnd {
   error?: string;
   final?: boolean;
   after_ms?: number;
+  suspension?: Suspension;
   lines?: LogLine[];
   caller: number;
   id: number;
   attempt: number;
 }
 
-export type Verdict = "succeeded" | "failed" | "errored" | "timeout" | "stopped" | (string & {});
+export type Verdict = "succeeded" | "failed" | "errored" | "timeout" | "stopped" | "suspended" | (string & {});
 
 export interface LogLine {
   stream?: string;
@@ -324,6 +428,21 @@ export interface WorkerLogParams {
   caller: number;
   id: number;
   attempt: number;
+}
+
+export interface WorkerStep {
+  request: unknown;
+  asked?: number;
+  before?: unknown[];
+  caller: number;
+  id: number;
+  attempt: number;
+}
+
+export interface WorkerStepAnswer {
+  unknown?: boolean;
+  answer?: unknown;
+  suspension?: Suspension;
 }
 
 export interface RegisterParams {

@@ -30,6 +30,7 @@ test("the job of a worker that was killed goes to another, and it stops on SIGTE
   await killed(worker);
   const signing = { ...process.env, RAMET_NODE: `${node.url}#nina`, RAMET_KEY: node.key }; // it signs its tokens itself
   const other = command(t, signing, "--lease", "5", "--label", "a=b", "--version", "1.2", "--concurrency", "3");
+  assert.match(await line(logs.next()), /^attempt 1 ended: its runner was lost: /); // the node's
   assert.equal(await line(logs.next()), "attempt 2");
   const job = await handle.wait();
   assert.deepEqual([job.status, job.attempt, job.losses], ["finished", 2, 1]);

@@ -9,7 +9,7 @@ import type { TestContext } from "node:test";
 import { App, type AppOptions, type RunOptions } from "ramet";
 
 const root = resolve(import.meta.dirname, "../../..");
-const binary = process.env["RAMET_BINARY"] ?? join(root, "bin", "ramet");
+export const binary = process.env["RAMET_BINARY"] ?? join(root, "bin", "ramet");
 
 /** The folder of the package. */
 export const home = resolve(import.meta.dirname, "..");

@@ -181,6 +181,8 @@ test("the example: a web app whose worker is killed, and the job is done all the
       may.resolve();
     }
   }
+  const [lost] = seen.splice(1, 1); // by the node
+  assert.match(lost!, /^data: attempt 1 ended: its runner was lost: /);
   assert.deepEqual(seen, [
     `data: 1 of 3: 200 ${urls[0]}`, // of the worker that was killed
     `data: 1 of 3: 200 ${urls[0]}`,

@@ -12,6 +12,26 @@ app.run()                    # in another: the worker
 from .app import App
 from .calls import JobKey, Tagged
 from .client import AsyncClient, Client, Place
+from .durable import (
+    Call,
+    ChannelError,
+    Decision,
+    Step,
+    StepFailed,
+    Steps,
+    Suspended,
+    TimedOut,
+    approval,
+    call,
+    gather,
+    now,
+    random,
+    sleep,
+    step,
+    uuid,
+    version,
+    wait,
+)
 from .errors import (
     ApiError,
     Cause,
@@ -32,6 +52,7 @@ from .errors import (
 )
 from .function import AsyncHandle, Function, Handle, Options
 from .job import Job, JobLogHandler, current_job
+from .steps import AsyncSteps
 from .worker import Worker, WorkerConfig
 
 __version__ = "0.1.0"
@@ -41,9 +62,13 @@ __all__ = [
     "App",
     "AsyncClient",
     "AsyncHandle",
+    "AsyncSteps",
+    "Call",
     "Cause",
+    "ChannelError",
     "Client",
     "Conflict",
+    "Decision",
     "Exhausted",
     "Fail",
     "Forbidden",
@@ -60,12 +85,27 @@ __all__ = [
     "Place",
     "RametError",
     "RetryAfter",
+    "Step",
+    "StepFailed",
+    "Steps",
     "Stopped",
+    "Suspended",
     "Tagged",
+    "TimedOut",
     "Unauthenticated",
     "Unavailable",
     "Unreachable",
     "Worker",
     "WorkerConfig",
+    "approval",
+    "call",
     "current_job",
+    "gather",
+    "now",
+    "random",
+    "sleep",
+    "step",
+    "uuid",
+    "version",
+    "wait",
 ]

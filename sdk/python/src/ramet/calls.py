@@ -210,6 +210,10 @@ class Calls:
         body, path = bounded(b'{"jobs":[' + b",".join(ends) + b"]}"), f"{self.base}/workers/{worker}/finish"
         return Call("POST", path, lambda a: a["jobs"], body=body)
 
+    def step(self, worker: str, ask: Mapping[str, Any], timeout: float) -> Call[wire.WorkerStepAnswer]:
+        """Ask what a job remembers. It may be repeated: a node knows what it was asked before."""
+        return Call("POST", f"{self.base}/workers/{worker}/step", _same, body=encode(ask), timeout=timeout)
+
     def log(self, worker: str, held: wire.HeldAttempt, lines: Sequence[wire.LogLine]) -> Call[None]:
         """Add lines to the log of a worker's job."""
         body, path = encode({**held, "lines": list(lines)}), f"{self.base}/workers/{worker}/log"

@@ -203,6 +203,8 @@ class Outcome:
     final: bool = False
     after: float = 0.0
     """The least time before the next attempt, in seconds."""
+    suspension: wire.Suspension | None = None
+    """What the job waits for."""
 
     def end(self, job: Job) -> wire.AttemptEnd:
         """Write it as the end of an attempt."""
@@ -219,13 +221,17 @@ class Outcome:
             end["error"] = self.error
         if self.final:
             end["final"] = True
+        if self.suspension is not None:
+            end["suspension"] = self.suspension
         if self.after > 0:
             end["after_ms"] = round(self.after * 1000)
         return end
 
 
-def returned(value: Any) -> Outcome:
+def returned(value: Any, job: Job) -> Outcome:
     """Say what a value that a function returned makes of its job."""
+    if job.suspension is not None:
+        return suspended(job)
     try:
         result = convert.result_of(value)
     except (TypeError, ValueError, RecursionError) as err:
@@ -249,12 +255,19 @@ def raised(err: BaseException, job: Job) -> Outcome:
         return Outcome("timeout", error=text)
     if job.cause is not None:
         return Outcome("stopped", error=text)
+    if job.suspension is not None:
+        return suspended(job)
     if isinstance(err, Fail):
         return Outcome("failed", error=text, final=True)
     if isinstance(err, RetryAfter):
         return Outcome("failed", error=text, after=err.after)
     job.log("".join(traceback.format_exception(type(err), err, err.__traceback__)).rstrip("\n"), stream="stderr")
     return Outcome("errored", error=text)
+
+
+def suspended(job: Job) -> Outcome:
+    """End a function that was told so: whatever came of it, it is called again when the job goes on."""
+    return Outcome("suspended", suspension=job.suspension)
 
 
 def unread(err: Exception) -> Outcome:

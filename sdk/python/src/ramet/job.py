@@ -8,17 +8,23 @@ import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from . import durable
 from .calls import JobKey
 from .errors import Cause, Stopped
+from .steps import AsyncSteps
 from .wire import MAX_LINE_BYTES, MAX_LOG_LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from . import wire
+    from .durable import Steps
+    from .steps import Memory
 
 LINES_ROOM = 2 << 20
 """How many bytes of lines go with one request."""
+
+_NOTHING = "nothing is remembered here: the job is in no worker's hands"
 
 _current: ContextVar[Job | None] = ContextVar("ramet_job", default=None)
 
@@ -29,6 +35,8 @@ class Job:
     def __init__(self, assignment: wire.Assignment, noted: Callable[[], None] | None = None) -> None:
         self.assignment = assignment
         self._noted = noted  # is told when there are lines
+        self._memory: Memory | None = None
+        self._steps: Steps | None = None
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._cause: Cause | None = None
@@ -59,6 +67,11 @@ class Job:
     def env(self) -> Mapping[str, str]:
         """The variables of its flow and of the job."""
         return self.assignment.get("env", {})
+
+    @property
+    def traceparent(self) -> str | None:
+        """The header of W3C Trace Context for what the function calls, if the job belongs to a trace."""
+        return self.assignment.get("traceparent")
 
     @property
     def input(self) -> wire.Input:
@@ -93,6 +106,29 @@ class Job:
         """Sleep in a function without async. Raises Stopped when the function is to stop."""
         self._stop.wait(seconds)
         self.check()
+
+    def remember(self, memory: Memory, steps: Steps) -> None:
+        """Have the job remember by these; the worker does so."""
+        self._memory, self._steps = memory, steps
+
+    @property
+    def steps(self) -> Steps:
+        """What the job remembers, for functions without async: steps, sleeps, waits."""
+        if self._steps is None:
+            raise LookupError(_NOTHING)
+        return self._steps
+
+    @property
+    def asteps(self) -> AsyncSteps:
+        """What the job remembers, for functions with async: await job.asteps.step(...)."""
+        if self._memory is None:
+            raise LookupError(_NOTHING)
+        return AsyncSteps(self._memory)
+
+    @property
+    def suspension(self) -> wire.Suspension | None:
+        """What the job waits for, where its function was told to end for that."""
+        return self._memory.suspension if self._memory is not None else None
 
     def log(self, text: str, *, stream: str = "stdout") -> None:
         """Add to the job's log, which people follow while it runs."""
@@ -141,6 +177,15 @@ def _first(lines: list[wire.LogLine]) -> list[wire.LogLine]:
         if room < 0:
             return lines[:n]
     return lines[:MAX_LOG_LINES]
+
+
+def _of_job() -> Steps | None:
+    """Give what `ramet.step` and its like remember by in a job of a worker."""
+    job = _current.get()
+    return job.steps if job is not None else None
+
+
+durable.of_job = _of_job
 
 
 def current_job() -> Job:

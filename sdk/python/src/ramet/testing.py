@@ -105,4 +105,4 @@ def _call(function: Function[..., Any], job: Job) -> Outcome:
         raise
     except BaseException as err:
         return raised(err, job)
-    return returned(value)
+    return returned(value, job)

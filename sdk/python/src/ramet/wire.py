@@ -18,14 +18,69 @@ MAX_BODY: Final = 8388608
 
 JobStatus = Literal["dispatched", "waiting_for_prerequisites", "started", "error", "finished"]
 LeaseState = Literal["renewed", "cancelled", "timeout", "lost"]
-Verdict = Literal["succeeded", "failed", "errored", "timeout", "stopped"]
+Verdict = Literal["succeeded", "failed", "errored", "timeout", "stopped", "suspended"]
 BulkStatus = Literal["counted", "running", "finished", "cancelled", "error"]
 
 
 class Retry(TypedDict, total=False):
     max: int
+    delay: int
+    factor: float
+    max_delay: int
+    jitter: float
     on: list[str]
+    exit_codes: list[int]
     final_exit_codes: list[int]
+
+
+class _Suspension(TypedDict):
+    kind: str
+    name: str
+    n: int
+
+
+class Suspension(_Suspension, total=False):
+    until_ms: int
+    signals: list[str]
+    prerequisites: list[str]
+    children: list[str]
+    any_child: bool
+
+
+class _StepFailure(TypedDict):
+    text: str
+
+
+class StepFailure(_StepFailure, total=False):
+    kind: str
+    code: int
+
+
+class _HistoryEvent(TypedDict):
+    kind: str
+    n: int
+    at_ms: int
+
+
+class HistoryEvent(_HistoryEvent, total=False):
+    name: str
+    value: Any
+    failure: StepFailure
+    until_ms: int
+    signal: str
+    timed_out: bool
+    ended: bool
+    prerequisite: str
+    child: str
+    open: list[str]
+    cut: bool
+
+
+class CalledBy(TypedDict):
+    job: str
+    name: str
+    n: int
+    depth: int
 
 
 class _Need(TypedDict):
@@ -36,6 +91,40 @@ class Need(_Need, total=False):
     status: JobStatus
     reason: str
     job: int
+    items: int
+    list: int
+    one: bool
+    results: list[dict[str, str]]
+    artifacts: bool
+    left_by: str
+    result: dict[str, str]
+
+
+class _HookStep(TypedDict):
+    state: str
+
+
+class HookStep(_HookStep, total=False):
+    text: str
+
+
+class _HookInput(TypedDict):
+    on: str
+    flow: int
+    status: str
+    text: str
+
+
+class HookInput(_HookInput, total=False):
+    name: str
+    blueprint: str
+    trigger: str
+    schedule: str
+    reason: str
+    error: str
+    started_ms: int
+    finished_ms: int
+    steps: dict[str, HookStep]
     result: dict[str, str]
 
 
@@ -57,6 +146,7 @@ class _Job(TypedDict):
 
 
 class Job(_Job, total=False):
+    secrets: dict[str, str]
     retry: Retry
     priority: int
     not_before: int
@@ -65,6 +155,7 @@ class Job(_Job, total=False):
     trace_id: str
     affinity: dict[str, str]
     at: str
+    artifacts: list[str]
     reason: str
     error: str
     exit_code: int
@@ -81,20 +172,30 @@ class Job(_Job, total=False):
     finished_ms: int
     next_retry_ms: int
     parked: str
+    remembered: int
+    signals: int
+    suspended: Suspension
+    calls: int
+    history: list[HistoryEvent]
     taken_by: int
     ended_by: int
     alive_until: int
     flow_id: int
     step: str
+    called_by: CalledBy
     shard: str
     pack: str
+    item: str
+    list: int
     origin: str
     message: str
     routine: str
     stepped: bool
     flow_env: bool
+    env_fill: bool
     params: dict[str, str]
     needs: dict[str, Need]
+    hook: HookInput
 
 
 class _Needed(TypedDict):
@@ -105,6 +206,7 @@ class Needed(_Needed, total=False):
     state: str
     status: JobStatus
     reason: str
+    results: list[dict[str, str]]
 
 
 class ShardPart(TypedDict):
@@ -128,6 +230,9 @@ class Input(_Input, total=False):
     step: str
     shard: ShardPart
     pack: PackRange
+    item: Any
+    index: int
+    hook: HookInput
 
 
 class _Assignment(TypedDict):
@@ -140,6 +245,7 @@ class _Assignment(TypedDict):
 
 class Assignment(_Assignment, total=False):
     env: dict[str, str]
+    traceparent: str
 
 
 class _WorkerAsk(TypedDict):
@@ -183,6 +289,7 @@ class AttemptEnd(_AttemptEnd, total=False):
     error: str
     final: bool
     after_ms: int
+    suspension: Suspension
     lines: list[LogLine]
 
 
@@ -213,6 +320,7 @@ class JobInput(TypedDict, total=False):
     created_at: int
     updated_at: int
     status: JobStatus
+    secrets: dict[str, str]
     retry: Retry
     priority: int
     not_before: int
@@ -221,6 +329,7 @@ class JobInput(TypedDict, total=False):
     trace_id: str
     affinity: dict[str, str]
     at: str
+    artifacts: list[str]
     reason: str
     error: str
     exit_code: int
@@ -237,20 +346,30 @@ class JobInput(TypedDict, total=False):
     finished_ms: int
     next_retry_ms: int
     parked: str
+    remembered: int
+    signals: int
+    suspended: Suspension
+    calls: int
+    history: list[HistoryEvent]
     taken_by: int
     ended_by: int
     alive_until: int
     flow_id: int
     step: str
+    called_by: CalledBy
     shard: str
     pack: str
+    item: str
+    list: int
     origin: str
     message: str
     routine: str
     stepped: bool
     flow_env: bool
+    env_fill: bool
     params: dict[str, str]
     needs: dict[str, Need]
+    hook: HookInput
     depends: list[int]
 
 
@@ -326,6 +445,12 @@ class FinishedJob(TypedDict, total=False):
 
 class Finished(TypedDict):
     jobs: list[FinishedJob]
+
+
+class WorkerStepAnswer(TypedDict, total=False):
+    unknown: bool
+    answer: Any
+    suspension: Suspension
 
 
 class _JobExplanation(TypedDict):

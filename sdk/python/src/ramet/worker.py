@@ -30,6 +30,7 @@ from .client import AsyncClient, Client
 from .errors import Cause, Stopped
 from .function import Function, Outcome, raised, returned, unread
 from .job import Job, _current, job_logs
+from .steps import Memory, steps_here
 from .threads import Interrupt, Threads
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ log = logging.getLogger("ramet.worker")
 FINISHERS = 2
 END_ROOM = 4 << 20
 """How many bytes of ends go with one request."""
+STEP_TIMEOUT = 60.0
+"""How long an answer of what a job remembers may take, in seconds, before it is asked for again."""
 LOG_EVERY = 0.2
 """The longest that a line waits before it is sent, in seconds."""
 
@@ -113,6 +116,16 @@ class Run:
         if self.task is not None:
             self._worker.call(self.task.cancel)
 
+    def remember(self, client: AsyncClient) -> None:
+        """Have the function find what its job remembers."""
+
+        async def send(ask: dict[str, Any]) -> wire.WorkerStepAnswer:
+            # What waits for a step beside it has its answer when that is done, so not before the job's time.
+            return await client.send(client.calls.step(self._worker.config.name, ask, STEP_TIMEOUT))
+
+        memory = Memory(self.job.held, send)
+        self.job.remember(memory, steps_here(memory, asyncio.get_running_loop()))
+
     def _noted(self) -> None:
         """Have what was logged be sent, from any thread."""
         if not self._dirty:
@@ -154,7 +167,7 @@ class Run:
             return raised(err, self.job)
         finally:
             _current.reset(token)
-        return returned(value)
+        return returned(value, self.job)
 
     async def call_async(self, f: Function[..., Any]) -> Outcome:
         """Run a function with async, in this task."""
@@ -170,7 +183,7 @@ class Run:
             value = await f.function(*args, **kwargs)
         except BaseException as err:
             return raised(err, self.job)
-        return returned(value)
+        return returned(value, self.job)
 
 
 class Worker:
@@ -343,7 +356,9 @@ class Worker:
             else:
                 self._plenty.clear()
             for assignment in jobs:
-                self._start(Run(self, assignment, asked))
+                run = Run(self, assignment, asked)
+                run.remember(client)
+                self._start(run)
 
     def _start(self, run: Run) -> None:
         """Run a job, whose slot is taken already."""

@@ -1,0 +1,163 @@
+package s3store_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ramet-run/ramet/artifact"
+	"github.com/ramet-run/ramet/artifact/artifacttest"
+	"github.com/ramet-run/ramet/artifact/s3store"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/s3test"
+)
+
+func open(t *testing.T, text string) *s3store.Store {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := s3store.Open(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func login(t *testing.T, secret string) {
+	t.Setenv("AWS_ACCESS_KEY_ID", s3test.Access)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+}
+
+func TestStore(t *testing.T) {
+	login(t, s3test.Secret)
+	server, n := s3test.Start(t), 0
+	artifacttest.Run(t, func(t *testing.T) artifact.Store {
+		n++
+		return open(t, server.URL(fmt.Sprintf("run/%d", n)))
+	})
+}
+
+// What is larger than one part is put in several, and what changes meanwhile never gets
+// there.
+func TestLargeFiles(t *testing.T) {
+	login(t, s3test.Secret)
+	s := open(t, s3test.Start(t).URL("large"))
+	path := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("0123456789abcdef"), 40<<20/16), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := s.Put(t.Context(), 7, f)
+	if err != nil || b.Size != 40<<20 {
+		t.Fatal(b, err)
+	}
+	r, err := artifact.Read(t.Context(), s, 7, b.Sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if n, err := io.Copy(io.Discard, r); n != 40<<20 || err != nil {
+		t.Errorf("read %d, %v", n, err)
+	}
+	for _, size := range []int{1000, 40 << 20} {
+		_, err := s.Put(t.Context(), 7, &changing{Reader: bytes.NewReader(make([]byte, size))})
+		if !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("%d bytes: got %v, want that it has changed", size, err)
+		}
+	}
+	n := 0
+	for range s.Blobs(t.Context(), 7) {
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d blobs, want the one that did not change", n)
+	}
+}
+
+// changing has other bytes when it is read again.
+type changing struct {
+	*bytes.Reader
+	seeks int
+}
+
+func (c *changing) Seek(at int64, whence int) (int64, error) {
+	c.seeks++
+	return c.Reader.Seek(at, whence)
+}
+
+func (c *changing) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if c.seeks > 1 && n > 0 {
+		p[0]++
+	}
+	return n, err
+}
+
+func TestServerAway(t *testing.T) {
+	login(t, s3test.Secret)
+	server := s3test.Start(t)
+	s := open(t, server.URL("away"))
+	b, err := s.Put(t.Context(), 7, strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	if _, _, err := s.Open(t.Context(), 7, b.Sum, 0); !errors.Is(err, domain.ErrUnavailable) {
+		t.Errorf("open: got %v", err)
+	}
+	if _, err := s.Put(t.Context(), 7, strings.NewReader("y")); !errors.Is(err, domain.ErrUnavailable) {
+		t.Errorf("put: got %v", err)
+	}
+	server.Restart()
+	if r, _, err := s.Open(t.Context(), 7, b.Sum, 0); err != nil {
+		t.Errorf("open: got %v", err)
+	} else {
+		r.Close()
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	login(t, "wrong-secret")
+	s := open(t, s3test.Start(t).URL("x"))
+	err := s.Check(t.Context())
+	if !errors.Is(err, domain.ErrUnavailable) || strings.Contains(err.Error(), "wrong-secret") {
+		t.Errorf("with a wrong secret: got %v", err)
+	}
+	full := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusInsufficientStorage)
+		fmt.Fprint(w, `<Error><Code>XMinioStorageFull</Code><Message>Storage backend has reached its minimum free drive threshold.</Message></Error>`)
+	}))
+	defer full.Close()
+	s = open(t, "s3://bucket?region=x&endpoint="+full.URL)
+	if _, err := s.Put(t.Context(), 7, strings.NewReader("y")); !errors.Is(err, domain.ErrExhausted) {
+		t.Errorf("where there is no room: got %v", err)
+	}
+}
+
+func TestURLs(t *testing.T) {
+	for _, text := range []string{"s3:///prefix", "s3://user:secret@bucket", "s3://bucket?endpoint=ftp://x", "s3://bucket?endpiont=x", "s3://bucket:90",
+		"s3://bucket?endpoint=http://a:secret@x",
+		"s3://bucket?endpoint=http://x/path"} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s3store.Open(u); !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package backup_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/backup"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/pebbleboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// living puts something of every kind onto a board: what waits, what runs, what expires.
+func living(t *testing.T, b board.Board) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	set := func(name, value string) board.Field { return board.Field{Name: name, Value: value} }
+	must(b.Commit(t.Context(), *new(board.Batch).Include(layout.Contexts, "7", "8").Set("ramet:identity", set("id", "B1"), set("step", "4")).
+		Set(layout.Node("n1"), set(layout.NodeSeen, "0"))))
+	for space := board.Space(7); space <= 8; space++ {
+		for i := range 300 {
+			key := fmt.Sprintf("job:1:%d", i)
+			must(b.Commit(t.Context(), *(&board.Batch{Space: space}).Set(key, set("status", "dispatched"), set("script", strings.Repeat("\x00ü", i))).
+				PushLeft("queue:python", key).Live(key, now.Add(time.Duration(i)*time.Millisecond)).SetAlarm("start:"+key, now.Add(time.Hour))))
+		}
+		long := board.Batch{Space: space}
+		for i := range 700 {
+			long.PushRight("ramet:logs:job:1:1", fmt.Sprint("line ", i))
+			if len(long.Ops) == 1000 {
+				break
+			}
+		}
+		must(b.Commit(t.Context(), long))
+		must(b.Commit(t.Context(), *(&board.Batch{Space: space}).Include("set", "", "a", "b").Set("brief", set("a", "1")).Expire("brief", time.Hour).
+			Set("gone", set("a", "1")).Expire("gone", time.Millisecond).Set(board.LimitsKey, set("max", "5"))))
+		_, err := b.Next(t.Context(), space, layout.Seq("job", 1), 300)
+		must(err)
+	}
+	got, err := b.Claim(t.Context(), board.Ask{Queues: []board.Queue{{Lists: []string{"queue:python"}}}, Owner: "n1/1", Lease: time.Hour, Max: 9,
+		Stamp: []string{"started_ms"}})
+	must(err)
+	if len(got) != 9 {
+		t.Fatalf("claimed %d, want 9", len(got))
+	}
+	_, err = b.Occupy(t.Context(), 0, layout.Routine("leases"), "n1/1", time.Hour)
+	must(err)
+}
+
+// written is a backup of a board.
+func written(t *testing.T, b board.Board) []byte {
+	t.Helper()
+	var to bytes.Buffer
+	s, err := backup.Write(t.Context(), &to, backup.Source{Board: b, Head: backup.Head{Kind: "memory", Node: "n1", Program: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Leases != 9 || s.Lists < 4 || s.Sets != 3 || s.Alarms != 600 || s.Live != 600 {
+		t.Errorf("got %+v", s)
+	}
+	return to.Bytes()
+}
+
+func drivers(t *testing.T) map[string]func() board.Board {
+	return map[string]func() board.Board{
+		"memory": func() board.Board { return memboard.Open() },
+		"embedded": func() board.Board {
+			b, err := pebbleboard.Open(t.TempDir(), pebbleboard.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { b.Close() })
+			return b
+		},
+	}
+}
+
+// TestRestored: whatever lay on a board lies on the restored one; who ran is run again with
+// a new attempt; no number comes twice.
+func TestRestored(t *testing.T) {
+	for from, open := range drivers(t) {
+		for to, openTo := range drivers(t) {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				src, dst := open(), openTo()
+				living(t, src)
+				text := written(t, src)
+				if _, err := backup.Verify(t.Context(), bytes.NewReader(text), nil); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := backup.Restore(t.Context(), bytes.NewReader(text), backup.Target{Board: dst}); err != nil {
+					t.Fatal(err)
+				}
+				lapsed(t, dst)
+				if n, err := dst.Next(t.Context(), 7, layout.Seq("job", 1), 1); err != nil || n < 1_000_000 {
+					t.Errorf("the next number is %d, %v; want one far beyond 300", n, err)
+				}
+				recs, err := dst.Get(t.Context(), 0, board.EpochKey, layout.Restoring)
+				if e := board.EpochOf(recs[0]); err != nil || e.Number != 1 || !strings.Contains(e.Cause, "backup") || recs[1] != nil {
+					t.Errorf("got epoch %+v, and %v, %v", e, recs[1], err)
+				}
+			})
+		}
+	}
+}
+
+// lapsed wants the nine that ran to have run out with the tokens that they had.
+func lapsed(t *testing.T, b board.Board) {
+	t.Helper()
+	list, err := b.Expired(t.Context(), 100, 30*time.Second)
+	if err != nil || len(list) != 9 {
+		t.Fatalf("got %d leases that have run out, %v; want 9", len(list), err)
+	}
+	for _, l := range list {
+		if l.Token != 1 {
+			t.Errorf("%s has token %d, want 1", l.Item, l.Token)
+		}
+		if err := b.Commit(t.Context(), *(&board.Batch{Space: l.Space}).Held(l.Item, "n1/1", 1).Release(l.Item)); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("who had %s could end it: %v", l.Item, err)
+		}
+		if err := b.Commit(t.Context(), *(&board.Batch{Space: l.Space}).Lapsed(l.Item, 1).Release(l.Item).PushRight("queue:python", l.Item)); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := b.Len(t.Context(), 7, "queue:python"); err != nil || n[0] < 290 {
+		t.Errorf("got %v in the queue, %v", n, err)
+	}
+}
+
+// TestDamaged: each byte of a backup counts, and so does its end.
+func TestDamaged(t *testing.T) {
+	src := memboard.Open()
+	living(t, src)
+	text := written(t, src)
+	for at := 0; at < len(text); at += 1 + len(text)/60 {
+		bad := bytes.Clone(text)
+		bad[at] ^= 0x10
+		if _, err := backup.Verify(t.Context(), bytes.NewReader(bad), nil); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("byte %d of %d changed: got %v", at, len(text), err)
+		}
+		if _, err := backup.Verify(t.Context(), bytes.NewReader(text[:at]), nil); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("cut at %d of %d: got %v", at, len(text), err)
+		}
+	}
+	for _, c := range []struct{ text, want string }{
+		{string(text) + "x", "behind the end"},
+		{"ramet backup 2\nxxxx", "a newer Ramet"},
+		{"PK\x03\x04 some other file", "no backup of Ramet"},
+		{"", "the backup is empty"},
+		{"age-encryption.org/v1\n-> X25519", "encrypted"},
+	} {
+		if _, err := backup.Verify(t.Context(), strings.NewReader(c.text), nil); !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.20q: got %v, want %q", c.text, err, c.want)
+		}
+	}
+}
+
+// TestHalf: no node starts on a board that was filled half, and it can be filled again.
+func TestHalf(t *testing.T) {
+	src, dst := memboard.Open(), memboard.Open()
+	living(t, src)
+	text := written(t, src)
+	cut := bytes.NewReader(text[:len(text)-100])
+	if _, err := backup.Restore(t.Context(), cut, backup.Target{Board: dst, From: "x.backup"}); !errors.Is(err, domain.ErrInvalid) {
+		t.Fatalf("got %v", err)
+	}
+	if err := backup.Unfinished(t.Context(), dst); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "x.backup") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := backup.Restore(t.Context(), bytes.NewReader(text), backup.Target{Board: dst}); err != nil {
+		t.Fatal(err)
+	}
+	if err := backup.Unfinished(t.Context(), dst); err != nil {
+		t.Error(err)
+	}
+	lapsed(t, dst)
+}
+
+// TestNotEmpty: what is on a board is not lost without a word.
+func TestNotEmpty(t *testing.T) {
+	src, dst := memboard.Open(), memboard.Open()
+	living(t, src)
+	text := written(t, src)
+	if err := dst.Commit(t.Context(), *(&board.Batch{Space: 9}).Set("job:1:1", board.Field{Name: "a", Value: "1"}).SetAlarm("old", time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Restore(t.Context(), bytes.NewReader(text), backup.Target{Board: dst}); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("over a board that has something: got %v", err)
+	}
+	if _, err := backup.Restore(t.Context(), bytes.NewReader(text), backup.Target{Board: dst, Overwrite: true}); err != nil {
+		t.Fatal(err)
+	}
+	if recs, err := dst.Get(t.Context(), 9, "job:1:1"); err != nil || recs[0] != nil {
+		t.Errorf("got %v, %v", recs, err)
+	}
+	seen := new(board.Batch).Set(layout.Node("n1"), board.Field{Name: layout.NodeSeen, Value: fmt.Sprint(time.Now().UnixMilli())})
+	if err := dst.Commit(t.Context(), *seen); err != nil {
+		t.Fatal(err)
+	}
+	_, err := backup.Restore(t.Context(), bytes.NewReader(text), backup.Target{Board: dst, Overwrite: true})
+	if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "node n1") {
+		t.Errorf("over a board in use: got %v", err)
+	}
+}
+
+// TestCopied: a copy has no new epoch, and goes on with the very next number.
+func TestCopied(t *testing.T) {
+	for name, open := range drivers(t) {
+		t.Run(name, func(t *testing.T) {
+			src, dst := memboard.Open(), open()
+			living(t, src)
+			if _, err := backup.Copy(t.Context(), backup.Side{Board: src, Name: "mem:"}, backup.Side{Board: dst}, false, nil); err != nil {
+				t.Fatal(err)
+			}
+			lapsed(t, dst)
+			if n, err := dst.Next(t.Context(), 7, layout.Seq("job", 1), 1); err != nil || n != 301 {
+				t.Errorf("the next number is %d, %v; want 301", n, err)
+			}
+			if recs, err := dst.Get(t.Context(), 0, board.EpochKey); err != nil || recs[0] != nil {
+				t.Errorf("got epoch %v, %v", recs[0], err)
+			}
+		})
+	}
+}

@@ -1,0 +1,492 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
+)
+
+// This file fills a board.
+
+const (
+	loadBytes = 4 << 20 // bytes of what is committed together
+	loadBatch = 1 << 20 // bytes of a batch
+	loadEach  = 32      // batches that are committed together
+)
+
+// load fills a board with items.
+type load struct {
+	board   board.Board
+	limit   int  // bytes of a batch
+	again   bool // something may lie under the keys
+	now     int64
+	batches []board.Batch
+	size    int // of the last batch
+	bytes   int // of all
+	loaded  *digest
+	passing *digest // keys that expire
+	ends    int64   // when the first of them does, Unix ms
+	limits  []item
+	leases  []item
+	numbers []item // counters
+	// unborn are counters of callers that may have been begun since.
+	unborn  []item
+	expired int64
+}
+
+func newLoad(b board.Board) *load {
+	l := &load{board: b, limit: loadBatch, now: time.Now().UnixMilli(), loaded: newDigest(), passing: newDigest(), ends: math.MaxInt64}
+	if most := b.Limits().Commit; most > 0 {
+		l.limit = min(l.limit, most/2)
+	}
+	return l
+}
+
+// begin marks a board as one that is being filled from something, and looks whether it
+// is empty. One that an interrupted load has left is taken up again.
+//
+// Errors: [domain.ErrConflict] for a board that is not empty, or that nodes use.
+func begin(ctx context.Context, b board.Board, from string, alone, overwrite bool) (*load, error) {
+	l := newLoad(b)
+	recs, err := b.Get(ctx, 0, layout.Restoring)
+	if err != nil {
+		return nil, err
+	}
+	if err := unused(ctx, b, alone); err != nil {
+		return nil, err
+	}
+	if recs[0] == nil {
+		what, err := something(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		if what != "" && !overwrite {
+			return nil, domain.Conflictf("the board is not empty: it has %s; name an empty one, or lose what it has with --overwrite", what)
+		}
+		l.again = what != ""
+	} else {
+		l.again = true
+	}
+	mark := new(board.Batch).Set(layout.Restoring, board.Field{Name: layout.RestoringFrom, Value: domain.PlainText(from, 400)},
+		board.Field{Name: layout.RestoringSinceMs, Value: strconv.FormatInt(l.now, 10)})
+	if err := b.Commit(ctx, *mark); err != nil {
+		return nil, err
+	}
+	if l.again {
+		return l, empty(ctx, b)
+	}
+	return l, nil
+}
+
+// unused refuses a board on which a node was seen a moment ago. One that nobody else can
+// have open is alone.
+func unused(ctx context.Context, b board.Board, alone bool) error {
+	for cursor := ""; !alone; {
+		keys, next, err := b.Keys(ctx, 0, layout.NodePrefix, cursor, keysPage)
+		if err != nil {
+			return err
+		}
+		recs, err := board.Listed(ctx, b, 0, []string{layout.NodeSeen}, keys)
+		if err != nil {
+			return err
+		}
+		for i, r := range recs {
+			seen, _ := strconv.ParseInt(r.Get(layout.NodeSeen), 10, 64)
+			if age := time.Since(time.UnixMilli(seen)); age < domain.NodeSilence {
+				return domain.Conflictf("the board is in use: node %s was there %v ago; stop all of its nodes, and wait %v for those that were killed",
+					strings.TrimPrefix(keys[i], layout.NodePrefix), max(0, age.Round(time.Second)), domain.NodeSilence)
+			}
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// something names a thing that a board has; "" where it has none.
+func something(ctx context.Context, b board.Board) (string, error) {
+	spaces, err := b.Spaces(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range spaces {
+		keys, _, err := b.Keys(ctx, s, "", "", 1)
+		if err != nil {
+			return "", err
+		}
+		if len(keys) > 0 {
+			return fmt.Sprintf("%s in space %d", keys[0], s), nil
+		}
+	}
+	alarms, err := b.Alarms(ctx, board.Alarm{}, 1)
+	if err == nil && len(alarms) > 0 {
+		return fmt.Sprintf("the alarm %s in space %d", alarms[0].Name, alarms[0].Space), nil
+	}
+	return "", err
+}
+
+// empty removes everything but the mark from a board. Counters stay: no number is given
+// out twice.
+func empty(ctx context.Context, b board.Board) error {
+	spaces, err := b.Spaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range spaces {
+		if err := emptySpace(ctx, b, s); err != nil {
+			return err
+		}
+	}
+	for {
+		page, err := b.Alarms(ctx, board.Alarm{}, marksPage)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		batches := make([]board.Batch, len(page))
+		for i, a := range page {
+			batches[i] = *(&board.Batch{Space: a.Space}).ClearAlarm(a.Name)
+		}
+		if err := errors.Join(b.CommitEach(ctx, batches)...); err != nil {
+			return err
+		}
+	}
+}
+
+func emptySpace(ctx context.Context, b board.Board, s board.Space) error {
+	for cursor := ""; ; {
+		keys, next, err := b.Keys(ctx, s, "", cursor, keysPage)
+		if err != nil {
+			return err
+		}
+		keys = slices.DeleteFunc(keys, func(key string) bool { return s == 0 && key == layout.Restoring })
+		for part := range slices.Chunk(keys, board.MaxOps) {
+			batch := board.Batch{Space: s}
+			for _, key := range part {
+				batch.Delete(key)
+			}
+			if err := b.Commit(ctx, batch); err != nil {
+				return err
+			}
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	for {
+		live, err := b.Live(ctx, s, board.LiveItem{}, marksPage)
+		if err != nil || len(live) == 0 {
+			return err
+		}
+		batch := board.Batch{Space: s}
+		for _, l := range live {
+			batch.Settle(l.Item)
+		}
+		if err := b.Commit(ctx, batch); err != nil {
+			return err
+		}
+	}
+}
+
+// add takes items, and commits them when there are many.
+func (l *load) add(ctx context.Context, items []item) error {
+	for _, it := range items {
+		switch {
+		case it.kind == kindLease:
+			l.leases = append(l.leases, it)
+			continue
+		case it.kind == kindCounter:
+			l.numbers = append(l.numbers, it)
+			continue
+		case it.expires != 0 && it.expires <= l.now:
+			l.expired++
+			continue
+		case it.kind == kindRecord && it.key == board.LimitsKey:
+			l.limits = append(l.limits, it) // caps hold nothing up before leases are as they were
+			continue
+		case it.expires != 0:
+			l.passing.add(it)
+			l.ends = min(l.ends, it.expires)
+		default:
+			l.loaded.add(it)
+		}
+		if it.kind == kindRecord && it.key == layout.Tenant(domain.TenantID(it.space)) {
+			l.unborn = append(l.unborn, callers(it)...)
+		}
+		if err := l.put(ctx, it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callers are the counters of those who may create in a context, whether anything was
+// given out of them or not.
+func callers(it item) (list []item) {
+	t, err := layout.DecodeTenant(it.key, it.fields)
+	if err != nil {
+		return nil // nobody may, as long as the record is as it is
+	}
+	keys := []string{layout.Seq("flow", 0)}
+	for _, actor := range slices.Concat(t.Admins, t.Executors) {
+		keys = append(keys, layout.Seq("job", actor), layout.Seq("message", actor))
+	}
+	for _, key := range keys {
+		list = append(list, item{kind: kindCounter, space: it.space, key: key})
+	}
+	return list
+}
+
+// put adds an item to what is committed next.
+func (l *load) put(ctx context.Context, it item) error {
+	one := board.Batch{Space: it.space}
+	switch it.kind {
+	case kindRecord:
+		one.Set(it.key, it.fields...)
+	case kindList:
+		one.PushRight(it.key, it.items...)
+	case kindSet:
+		one.Include(it.key, it.items...)
+	case kindAlarm:
+		one.SetAlarm(it.key, time.UnixMilli(it.n))
+	case kindLive:
+		one.Live(it.key, time.UnixMilli(it.n))
+	}
+	if it.expires != 0 && it.from == 0 {
+		one.Expire(it.key, time.Duration(it.expires-l.now)*time.Millisecond)
+	}
+	size := one.Bytes()
+	last := len(l.batches) - 1
+	if last < 0 || l.batches[last].Space != it.space || len(l.batches[last].Ops)+len(one.Ops) > board.MaxOps || l.size+size > l.limit {
+		if l.bytes+size > loadBytes || len(l.batches) == loadEach {
+			if err := l.flush(ctx); err != nil {
+				return err
+			}
+		}
+		l.batches, l.size = append(l.batches, board.Batch{Space: it.space}), 0
+		last = len(l.batches) - 1
+	}
+	l.batches[last].Ops = append(l.batches[last].Ops, one.Ops...)
+	l.size += size
+	l.bytes += size
+	return nil
+}
+
+// flush commits what was added.
+func (l *load) flush(ctx context.Context) error {
+	if len(l.batches) == 0 {
+		return ctx.Err()
+	}
+	errs := l.board.CommitEach(ctx, l.batches)
+	l.batches, l.size, l.bytes, l.now = l.batches[:0:0], 0, 0, time.Now().UnixMilli()
+	return errors.Join(errs...)
+}
+
+// compare walks the board, and names what is not as it was loaded.
+//
+// Errors: [domain.ErrConflict].
+func (l *load) compare(ctx context.Context) error {
+	if err := l.flush(ctx); err != nil {
+		return err
+	}
+	firm, passing := newDigest(), newDigest()
+	_, err := walk(ctx, l.board, func(list []item) error {
+		for _, it := range list {
+			switch {
+			case it.kind == kindCounter:
+			case it.expires != 0:
+				passing.add(it)
+			default:
+				firm.add(it)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	same := func(what string, got, want *digest) error {
+		for s, w := range want.spaces {
+			if g := got.spaces[s]; g == nil || *g != *w {
+				return domain.Conflictf("space %d of the board is not as what it was filled from: %s: it has %d items, want %d; is something else writing "+
+					"there? Fill it again", s, what, g.count(), w.items)
+			}
+		}
+		for s, g := range got.spaces {
+			if want.spaces[s] == nil {
+				return domain.Conflictf("space %d of the board has %d items too many; is something else writing there? Fill it again", s, g.items)
+			}
+		}
+		return nil
+	}
+	if err := same("what stays", firm, l.loaded); err != nil {
+		return err
+	}
+	if time.Now().UnixMilli() >= l.ends {
+		return nil // some of it has expired meanwhile
+	}
+	return same("what expires", passing, l.passing)
+}
+
+func (s *spaceSum) count() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.items
+}
+
+// finish makes the board one that nodes can start on: leases have run out, caps hold,
+// counters go on beyond what they gave out by far more where beyond says so. What last
+// adds goes with the end of the mark.
+func (l *load) finish(ctx context.Context, beyond func(space board.Space, key string) int64, last func(*board.Batch)) error {
+	if err := l.lapse(ctx); err != nil {
+		return fmt.Errorf("let leases run out: %w", err)
+	}
+	for _, it := range l.limits {
+		if err := l.put(ctx, it); err != nil {
+			return err
+		}
+	}
+	if err := l.flush(ctx); err != nil {
+		return err
+	}
+	for _, it := range append(l.numbers, l.unborn...) {
+		if err := raise(ctx, l.board, it.space, it.key, it.n+beyond(it.space, it.key)); err != nil {
+			return err
+		}
+	}
+	if err := forgetNodes(ctx, l.board); err != nil {
+		return err
+	}
+	done := new(board.Batch).Delete(layout.Restoring)
+	last(done)
+	return l.board.Commit(ctx, *done)
+}
+
+// raise has a counter go on beyond a number.
+func raise(ctx context.Context, b board.Board, space board.Space, key string, last int64) error {
+	if last <= 0 {
+		return nil
+	}
+	next, err := b.Next(ctx, space, key, 0)
+	if err == nil && next <= last {
+		_, err = b.Next(ctx, space, key, int(last-next+1))
+	}
+	return err
+}
+
+// restorer owns the leases that run out.
+const restorer = "ramet-restore"
+
+// lapse claims what was claimed, with the token that it had, and lets it run out.
+func (l *load) lapse(ctx context.Context) error {
+	if err := l.flush(ctx); err != nil {
+		return err
+	}
+	slices.SortStableFunc(l.leases, func(a, b item) int {
+		if a.space != b.space {
+			return int(int64(a.space) - int64(b.space))
+		}
+		return strings.Compare(a.group, b.group)
+	})
+	for rest := l.leases; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && n < loadLeases && rest[n].space == rest[0].space && rest[n].group == rest[0].group {
+			n++
+		}
+		if err := l.claim(ctx, rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	if len(l.leases) == 0 {
+		return nil
+	}
+	return l.board.Void(ctx, restorer)
+}
+
+// loadLeases is how many leases are made together.
+const loadLeases = 256
+
+// claim makes the leases of some items of one queue, which is named as its cap group.
+func (l *load) claim(ctx context.Context, items []item) error {
+	space, list := items[0].space, items[0].group
+	if !queue.Is(list) {
+		return nil // nothing could have been claimed from it
+	}
+	keys := make([]string, len(items))
+	for i, it := range items {
+		keys[i] = it.key
+	}
+	recs, err := board.Listed(ctx, l.board, space, []string{board.FieldAttempt}, keys)
+	if err != nil {
+		return err
+	}
+	batch, want := board.Batch{Space: space}, 0
+	for i, r := range recs {
+		attempt, _ := strconv.ParseInt(r.Get(board.FieldAttempt), 10, 64)
+		if r == nil || attempt < 1 {
+			continue // it has expired
+		}
+		batch.Set(keys[i], board.Field{Name: board.FieldAttempt, Value: strconv.FormatInt(attempt-1, 10)}) // the claim adds one
+		batch.PushRight(list, queue.ItemFor(list, keys[i]))
+		want++
+	}
+	if want == 0 {
+		return nil
+	}
+	if err := l.board.Commit(ctx, batch); err != nil {
+		return err
+	}
+	got, err := l.board.Claim(ctx, board.Ask{Queues: []board.Queue{{Lists: []string{list}}}, Spaces: []board.Space{space}, Max: want,
+		Owner: restorer, Lease: board.MinLease, Firm: true})
+	if err == nil && len(got) != want {
+		err = domain.Conflictf("of %d items of %s in space %d, %d could be claimed; is something else at work on the board?", want, list, space, len(got))
+	}
+	return err
+}
+
+// forgetNodes has no node count as one that was just there.
+func forgetNodes(ctx context.Context, b board.Board) error {
+	for cursor := ""; ; {
+		keys, next, err := b.Keys(ctx, 0, layout.NodePrefix, cursor, board.MaxOps)
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(keys, board.MaxOps) {
+			batch := board.Batch{}
+			for _, key := range part {
+				batch.Set(key, board.Field{Name: layout.NodeSeen, Value: "0"})
+			}
+			if err := b.Commit(ctx, batch); err != nil {
+				return err
+			}
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+	}
+}
+
+// Unfinished refuses a board that is being filled.
+//
+// Errors: [domain.ErrConflict].
+func Unfinished(ctx context.Context, b board.Board) error {
+	recs, err := b.Get(ctx, 0, layout.Restoring)
+	if err != nil || recs[0] == nil {
+		return err
+	}
+	ms, _ := strconv.ParseInt(recs[0].Get(layout.RestoringSinceMs), 10, 64)
+	return domain.Conflictf("the board is being filled from %s since %s and is not whole: wait for that to end, or, if it was interrupted, "+
+		"run the same command again", recs[0].Get(layout.RestoringFrom), time.UnixMilli(ms).UTC().Format(time.RFC3339))
+}

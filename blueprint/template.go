@@ -1,0 +1,136 @@
+package blueprint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ramet-run/ramet/document"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file checks the names in templates: values of env, and params of effects.
+
+// templateFaults are names that stand for nothing.
+func templateFaults(b *domain.Blueprint) (faults []domain.Fault) {
+	envs := templates{b: b}
+	envs.env("env", b.Env, nil)
+	for i := range b.Steps {
+		s := &b.Steps[i]
+		envs.env(stepPath(i, "env"), s.Env, s)
+		if s.Effect != nil {
+			envs.effect(stepPath(i, "effect.params"), s)
+		}
+		if len(envs.faults) >= document.MaxFaults {
+			return envs.faults[:document.MaxFaults]
+		}
+	}
+	return envs.faults
+}
+
+// templates checks those of a blueprint.
+type templates struct {
+	b      *domain.Blueprint
+	faults []domain.Fault
+}
+
+// params are those that a step finds, or any step where that is nil.
+func (t *templates) params(s *domain.Step) []string {
+	all := maps.Clone(t.b.Params)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for i := range t.b.Inputs {
+		all[t.b.Inputs[i].Name] = ""
+	}
+	for i := range t.b.Steps {
+		if s == nil {
+			maps.Copy(all, t.b.Steps[i].Params)
+		}
+	}
+	if s != nil {
+		maps.Copy(all, s.Params)
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// env checks values of env: of a step, or of the blueprint where that is nil.
+func (t *templates) env(path string, env map[string]string, s *domain.Step) {
+	if !domain.HasTemplates(env) {
+		return
+	}
+	var params []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		for _, place := range t.parse(path+"."+name, env[name]) {
+			if params == nil {
+				params = t.params(s)
+			}
+			t.place(path+"."+name, place, params, s)
+		}
+	}
+}
+
+// parse reads a template and finds a ${ that begins no name.
+func (t *templates) parse(path, text string) []string {
+	tmpl := domain.ParseTemplate(text)
+	if odd := tmpl.Odd(); odd != "" {
+		t.fault(path, "%q begins no name: want ${params.NAME} and the like, or $${ where the text has ${ itself", odd)
+	}
+	return tmpl.Names()
+}
+
+// place finds a name that stands for nothing in an environment.
+func (t *templates) place(path, place string, params []string, s *domain.Step) {
+	first, rest, dotted := strings.Cut(place, ".")
+	known := []string{domain.PlaceStep, domain.PlaceFlowID, domain.PlaceTrigger, domain.PlaceBlueprint}
+	switch {
+	case first == domain.PlaceParams && dotted:
+		if !slices.Contains(params, rest) {
+			t.fault(path, "${%s}: there is no param %q%s; give it a value under params", place, rest, meant(rest, params))
+		}
+		return
+	case first == domain.PlaceItem || place == domain.PlaceIndex:
+		if s == nil || s.KindOr() != domain.StepEach {
+			t.fault(path, "${%s}: only a step with each has an element", place)
+		}
+		return
+	case slices.Contains(known, place):
+		return
+	}
+	for _, name := range params {
+		known = append(known, domain.PlaceParams+"."+name)
+	}
+	known = append(known, domain.PlaceItem, domain.PlaceIndex)
+	near := meant(place, known)
+	if slices.Contains(params, place) {
+		near = fmt.Sprintf("; did you mean %q?", domain.PlaceParams+"."+place)
+	}
+	t.fault(path, "${%s} stands for nothing%s; known are params.NAME, item, item.FIELD, index, step, flow.id, flow.trigger and flow.blueprint, "+
+		"and $${ is ${ itself", place, near)
+}
+
+// effect checks the params of an effect. A bare ${name} is a param, which an earlier step
+// may add; one that there is not stays as it is.
+func (t *templates) effect(path string, s *domain.Step) {
+	for _, name := range slices.Sorted(maps.Keys(s.Effect.Params)) {
+		for _, place := range t.parse(path+"."+name, s.Effect.Params[name]) {
+			first, rest, dotted := strings.Cut(place, ".")
+			params := t.params(s)
+			secrets := slices.Sorted(maps.Keys(domain.SecretsOf(t.b, s)))
+			switch {
+			case !dotted:
+			case first == domain.PlaceParams && !slices.Contains(params, rest):
+				t.fault(path+"."+name, "${%s}: there is no param %q%s; give it a value under params", place, rest, meant(rest, params))
+			case first == domain.PlaceSecret && !slices.Contains(secrets, rest):
+				t.fault(path+"."+name, "${%s}: the step names no secret %q%s; write it under secrets", place, rest, meant(rest, secrets))
+			case first != domain.PlaceParams && first != domain.PlaceSecret:
+				t.fault(path+"."+name, "${%s} stands for nothing; known are NAME or params.NAME, and secret.NAME, and $${ is ${ itself", place)
+			}
+		}
+	}
+}
+
+func (t *templates) fault(path, format string, args ...any) {
+	t.faults = append(t.faults, domain.Fault{Path: path, Text: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,52 @@
+package blueprint_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/blueprint"
+)
+
+func TestNamesInTemplatesAreChecked(t *testing.T) {
+	const script = "script: x, script_type: shell"
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"all that there is", "params: {day: x}\nsecrets: {KEY: shop}\nenv: {A: '${params.day} ${params.of_a_step} ${flow.id} ${flow.trigger} " +
+			"${flow.blueprint} ${step} $${HOME} $HOME'}\n" +
+			"steps:\n- {name: a, " + script + ", params: {of_a_step: y}, env: {B: '${params.of_a_step}'}}\n- {name: b, " + script +
+			", each: '[1]', env: {C: '${item} ${item.x.y} ${index}'}}\n" +
+			"- {name: c, effect: {target: t, params: {p: '${day} ${later} ${params.day} ${secret.KEY} $${x.y}'}}}\n", nil},
+		{"a param with a slip", "params: {day: x}\nenv: {A: '${params.dya}'}\nsteps:\n- {name: a, " + script + "}\n",
+			[]string{`env.A: ${params.dya}: there is no param "dya"; did you mean "day"?; give it a value under params`}},
+		{"a param without its word", "params: {day: x}\nenv: {A: '${day}'}\nsteps:\n- {name: a, " + script + "}\n",
+			[]string{`env.A: ${day} stands for nothing; did you mean "params.day"?; known are params.NAME, item, item.FIELD, index, step, flow.id, ` +
+				`flow.trigger and flow.blueprint, ` +
+				`and $${ is ${ itself`}},
+		{"a param of another step", "steps:\n- {name: a, " + script + ", params: {p: x}}\n- {name: b, " + script + ", env: {A: '${params.p}'}}\n",
+			[]string{`steps[1].env.A: ${params.p}: there is no param "p"; give it a value under params`}},
+		{"an element without a list", "steps:\n- {name: a, " + script + ", env: {A: '${item}', B: '${index}'}}\n",
+			[]string{"steps[0].env.A: ${item}: only a step with each has an element", "steps[0].env.B: ${index}: only a step with each has an element"}},
+		{"what begins no name", "env: {A: '${HOME:-/root}'}\nsteps:\n- {name: a, " + script + "}\n",
+			[]string{`env.A: "${HOME:-/root}" begins no name: want ${params.NAME} and the like, or $${ where the text has ${ itself`}},
+		{"an effect", "steps:\n- {name: a, effect: {target: t, params: {p: '${secret.KEY} ${params.x} ${flow.id}'}}}\n", []string{
+			`steps[0].effect.params.p: ${secret.KEY}: the step names no secret "KEY"; write it under secrets`,
+			`steps[0].effect.params.p: ${params.x}: there is no param "x"; give it a value under params`,
+			`steps[0].effect.params.p: ${flow.id} stands for nothing; known are NAME or params.NAME, and secret.NAME, and $${ is ${ itself`}},
+	} {
+		_, err := blueprint.Parse("f", []byte("name: n\n"+c.text))
+		var got []string
+		if err != nil {
+			for _, line := range strings.Split(err.Error(), "\n") {
+				_, text, _ := strings.Cut(line, ": ")
+				got = append(got, text)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package console
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/doctor"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file has what `ramet doctor` finds, for the overview and the page of health: one
+// says that all is well only where the other does.
+
+const (
+	// lookKept is for how long what was found of unfinished things is shown: it is looked
+	// for once for all who look at a context, and however often a page changes.
+	lookKept = 10 * time.Second
+	// looksMost bounds the contexts of which it is kept.
+	looksMost = 1000
+)
+
+// looks are what was found of unfinished things, by context.
+type looks struct {
+	mu sync.Mutex
+	of map[domain.TenantID]*look
+}
+
+// look is what was found of a context. Its mutex is held by who looks: others wait, and
+// have the same.
+type look struct {
+	mu    sync.Mutex
+	at    time.Time // zero: never
+	found api.AuditReport
+}
+
+func (l *looks) look(of domain.TenantID) *look {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of == nil || len(l.of) > looksMost {
+		l.of = map[domain.TenantID]*look{}
+	}
+	if l.of[of] == nil {
+		l.of[of] = &look{}
+	}
+	return l.of[of]
+}
+
+// forget has a context looked at anew.
+func (l *looks) forget(of domain.TenantID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.of, of)
+}
+
+// unfinished is what an audit would say of the context, and repairs nothing. It is nil where
+// who looks may not ask.
+func (v *visit) unfinished() (*api.AuditReport, error) {
+	if !v.may(api.AuditLook.Operation) {
+		return nil, nil
+	}
+	l := v.console.looks.look(v.tenant.ID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if age := v.now.Sub(l.at); l.at.IsZero() || age < 0 || age >= lookKept {
+		found, err := call(v, api.AuditLook, api.LookParams{Context: v.tenant.ID})
+		if err != nil {
+			return nil, err
+		}
+		l.at, l.found = v.now, found
+	}
+	found := l.found
+	return &found, nil
+}
+
+// checkUp asks what `ramet doctor` asks, as far as who looks may.
+func (v *visit) checkUp(info api.Info) (doctor.Report, error) {
+	told := doctor.Answers{Info: info, Contexts: []domain.Tenant{v.tenant}}
+	runners, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	switch {
+	case err == nil:
+		told.Runners = &runners
+	case !errors.Is(err, domain.ErrForbidden): // a token may be narrowed to other nouns
+		return doctor.Report{}, err
+	}
+	if told.Audit, err = v.unfinished(); err != nil {
+		return doctor.Report{}, err
+	}
+	// The rest is not there on every node, and not for everybody to see.
+	if circles, err := call(v, api.CircleList, api.ListCirclesParams{Context: v.tenant.ID}); err == nil {
+		told.Circles = circles.Circles
+	}
+	if dead, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID,
+		DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadSaga}}); err == nil {
+		told.Dead = &dead
+	}
+	if list, err := call(v, api.ListenerList, api.ListenerListParams{Context: v.tenant.ID}); err == nil { // not on a node without streams
+		told.Listeners = list.Listeners
+	}
+	if list, err := call(v, api.WebhookList, api.WebhookListParams{Context: v.tenant.ID}); err == nil {
+		told.Webhooks = list.Webhooks
+	}
+	if v.mayOnNode(api.PeerList.Operation) {
+		if peers, err := call(v, api.PeerList, api.ListPeersParams{}); err == nil {
+			told.Peers = peers.Peers
+		}
+	}
+	if v.mayOnNode(api.NodeList.Operation) {
+		if nodes, err := call(v, api.NodeList, api.ListNodesParams{}); err == nil {
+			told.Nodes = nodes.Nodes
+		}
+	}
+	found := doctor.Of(told, info.Version, v.now)
+	// What is worst comes first.
+	order := []string{doctor.Bad, doctor.Warning, doctor.OK}
+	slices.SortStableFunc(found.Findings, func(x, y doctor.Finding) int { return slices.Index(order, x.State) - slices.Index(order, y.State) })
+	return found, nil
+}
+
+// findingStates are how findings look.
+var findingStates = map[string]state{doctor.OK: {"ok", succeeded}, doctor.Warning: {"warning", failed}, doctor.Bad: {"bad", errored}}
+
+// findingLink is where something of the board is shown, by its key; the page of health where
+// it has none of its own.
+func (v *visit) findingLink(key string) string {
+	key, _, _ = strings.Cut(key, " ")
+	if link := v.jobLink(key); link != "" {
+		return link
+	}
+	if id, err := domain.ParseFlowKey(key); err == nil && strings.HasPrefix(key, "flow:") {
+		return v.path("flows/%d", id)
+	}
+	return v.path("operate")
+}

@@ -1,0 +1,125 @@
+package console
+
+import (
+	"cmp"
+	nethttp "net/http"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+func (c *Console) mountWebhooks() {
+	c.live("GET webhooks", (*visit).webhooksPage)
+	c.live("GET webhook", (*visit).webhookPage)
+	c.live("GET listeners", (*visit).listenersPage)
+}
+
+// webhookState is how a webhook stands: in trouble while the last that came was refused.
+func webhookState(w *domain.Webhook) state {
+	switch {
+	case w.Paused:
+		return state{"paused", held}
+	case w.State.RefusedLast():
+		return state{"refused last", failed}
+	case w.State.LastMs == 0:
+		return state{"unused", skipped}
+	}
+	return state{"on", succeeded}
+}
+
+func (v *visit) webhooksPage() error {
+	list, err := call(v, api.WebhookList, api.WebhookListParams{Context: v.tenant.ID})
+	if err != nil {
+		return err
+	}
+	t := table{Name: "Webhooks", Head: []column{{"Webhook", "name"}, {"State", ""}, {"Scheme", ""}, {"Blueprint", "name"}, {"Started", "num"}, {"Last", ""},
+		{"Flow", "id"}, {"Refused", "num"}, {"Why", "why"}}}
+	for i := range list.Webhooks {
+		w := &list.Webhooks[i].Webhook
+		link := v.path("webhook") + with("name", w.Name)
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(w.Name, link), chip(webhookState(w)), words(string(w.SchemeOr())),
+			linkTo(w.Blueprint, v.path("blueprint")+with("name", w.Blueprint)), countOf(w.State.Started), when(v.at(w.State.LastMs)), v.flowEntry(w.State.LastFlow),
+			countOf(w.State.Refused), words(cmp.Or(w.State.LastError, w.Summary))}})
+	}
+	v.render(nethttp.StatusOK, page{Title: "Webhooks", Template: "list", Noun: "Schedules", Command: v.command("webhook", "list"), Follow: lists(),
+		Crumbs: []crumb{{"Webhooks", ""}}, Body: &listBody{Title: "Webhooks", Tabs: v.startTabs("Webhooks"),
+			Intro:  "Addresses at which programs outside start flows, by what they sign.",
+			Tables: []table{t}, None: "No program outside starts flows here.", Make: v.command("webhook", "create", "deploy", "--blueprint", "deploy")}})
+	return nil
+}
+
+// flowEntry is a flow with a link; an empty entry for none.
+func (v *visit) flowEntry(id domain.FlowID) entry {
+	if id == 0 {
+		return entry{}
+	}
+	return linkTo(domain.FlowKey(id), v.path("flows/%d", id))
+}
+
+func (v *visit) webhookPage() error {
+	w, err := call(v, api.WebhookShow, api.WebhookParams{Context: v.tenant.ID, Name: v.r.FormValue("name")})
+	if err != nil {
+		return err
+	}
+	blueprint := v.path("blueprint") + with("name", w.Blueprint)
+	b := &detailBody{Title: w.Name, State: webhookState(&w.Webhook), Facts: []fact{
+		{Name: "send to", Text: "POST " + cmp.Or(w.URL, w.Path)}, {Name: "scheme", Text: string(w.SchemeOr())},
+		{Name: "blueprint", Text: w.Blueprint, Link: blueprint}, {Name: "in the name of", Text: actorText(w.CallerID)},
+		{Name: "secret set", At: v.at(w.State.RotatedMs)}, {Name: "started", Text: strconv.FormatInt(w.State.Started, 10)}}}
+	if w.State.LastFlow != 0 {
+		b.Facts = append(b.Facts, fact{Name: "last flow", Text: domain.FlowKey(w.State.LastFlow), Link: v.path("flows/%d", w.State.LastFlow)},
+			fact{Name: "last", At: v.at(w.State.LastMs)})
+	}
+	came := []pair{{"ignored", strconv.FormatInt(w.State.Ignored, 10)}, {"refused", strconv.FormatInt(w.State.Refused, 10)}}
+	if w.State.RefusedMs != 0 {
+		came = append(came, pair{"refused last", v.at(w.State.RefusedMs).Exact}, pair{"why", w.State.LastError})
+	}
+	takes := []pair{{"a minute, of each node", strconv.Itoa(w.Rate())}}
+	if w.When != "" {
+		takes = append(takes, pair{"when", w.When})
+	}
+	if w.State.OldUntilMs != 0 {
+		takes = append(takes, pair{"the secret before, until", v.at(w.State.OldUntilMs).Exact})
+	}
+	b.Sections = []section{{Title: "What started nothing", Pairs: came}, {Title: "What it takes", Pairs: takes},
+		{Title: "Params, by expressions", Pairs: pairs(w.Params), None: noneOf(len(w.Params), "Its flows have the blueprint's own params.")}}
+	v.render(nethttp.StatusOK, page{Title: w.Name, Template: "detail", Noun: "Schedules", Command: v.command("webhook", "show", w.Name),
+		Follow: lists(), Crumbs: []crumb{{"Webhooks", v.path("webhooks")}, {w.Name, ""}}, Body: b})
+	return nil
+}
+
+// listenerState is how a listener stands.
+func listenerState(l *domain.Listener) state {
+	switch {
+	case l.Paused:
+		return state{"paused", held}
+	case l.State.HeldMs != 0:
+		return state{"waits", failed}
+	case l.State.LastMs == 0:
+		return state{"unused", skipped}
+	}
+	return state{"on", succeeded}
+}
+
+// listenersPage lists what starts flows for events of streams.
+func (v *visit) listenersPage() error {
+	list, err := call(v, api.ListenerList, api.ListenerListParams{Context: v.tenant.ID})
+	if err != nil {
+		return err
+	}
+	t := table{Name: "Listeners", Head: []column{{"Listener", "name"}, {"State", ""}, {"Events", "name"}, {"Blueprint", "name"}, {"Started", "num"}, {"Last", ""},
+		{"Flow", "id"}, {"Refused", "num"}, {"Why", "why"}}}
+	for i := range list.Listeners {
+		l := &list.Listeners[i].Listener
+		t.Rows = append(t.Rows, row{Cells: []entry{words(l.Name), chip(listenerState(l)), words(l.On.Of + " " + strings.Join(l.On.Types, ", ")),
+			linkTo(l.Blueprint, v.path("blueprint")+with("name", l.Blueprint)), countOf(l.State.Started), when(v.at(l.State.LastMs)), v.flowEntry(l.State.LastFlow),
+			countOf(l.State.Refused), words(cmp.Or(l.State.HeldWhy, l.State.LastError, l.Summary))}})
+	}
+	v.render(nethttp.StatusOK, page{Title: "Listeners", Template: "list", Noun: "Schedules", Command: v.command("listener", "list"),
+		Crumbs: []crumb{{"Listeners", ""}}, Follow: lists(), Body: &listBody{Title: "Listeners", Tabs: v.startTabs("Listeners"),
+			Intro:  "What starts a flow for each event of a stream. An event that could start none is a dead letter.",
+			Tables: []table{t}, None: "No event of a stream starts flows here.", Make: v.command("listener", "apply", "shipped.yaml")}})
+	return nil
+}

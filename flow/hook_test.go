@@ -1,0 +1,203 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+)
+
+// hooked is a blueprint with a hook for everything.
+func hooked(steps ...domain.Step) *domain.Blueprint {
+	hook := func() *domain.Hook { return &domain.Hook{Script: "set told yes\n", ScriptType: "words"} }
+	late := hook()
+	late.After = 60
+	b := blueprint(steps...)
+	b.On = &domain.Hooks{Failed: hook(), Errored: hook(), Succeeded: hook(), Cancelled: hook(), Late: late}
+	return b
+}
+
+// called waits until the hooks of a flow have ended, and returns their jobs.
+func (r *rig) called(id domain.FlowID) map[domain.HookOn]*domain.Job {
+	r.Helper()
+	time.Sleep(5 * time.Second)
+	jobs := map[domain.HookOn]*domain.Job{}
+	for _, h := range r.show(id).Hooks {
+		key, err := domain.ParseJobKey(h.Job)
+		if err != nil {
+			r.Fatal(err)
+		}
+		j, err := r.work.Show(r.ctx, tenant, key)
+		if err != nil {
+			r.Fatal(err)
+		}
+		jobs[h.On] = j
+	}
+	return jobs
+}
+
+// wantHook checks that one hook was called, and no other.
+func (r *rig) wantHook(id domain.FlowID, on domain.HookOn) *domain.Job {
+	r.Helper()
+	jobs := r.called(id)
+	if len(jobs) != 1 || jobs[on] == nil {
+		r.Errorf("flow %d: hooks %v were called, want %s alone", id, jobs, on)
+		return &domain.Job{Hook: &domain.HookInput{}}
+	}
+	return jobs[on]
+}
+
+func TestHooksAreCalledOnceForEachEnd(t *testing.T) {
+	stepped := func(s *domain.Step) { s.MaySkip = true }
+	for _, tt := range []struct {
+		text   string
+		on     domain.HookOn
+		reason domain.FlowReason
+	}{
+		{"", domain.HookSucceeded, domain.FlowSucceeded},
+		{"fail no luck", domain.HookFailed, domain.FlowFailed},
+		{"crash", domain.HookErrored, domain.FlowErrored},
+		{"gate a", domain.HookCancelled, domain.FlowCancelled},
+	} {
+		for kind, change := range map[string]func(*domain.Step){"plain": func(*domain.Step) {}, "stepped": stepped} {
+			t.Run(string(tt.on)+" "+kind, func(t *testing.T) {
+				bubble(t, func(r *rig) {
+					b := hooked(step("a", "set x 1\nset params.p added"), step("b", tt.text, needs("a"), change))
+					b.Params = map[string]string{"day": "monday"}
+					id := r.submit(flow.Request{Plan: b, Trigger: "t1"})
+					if tt.on == domain.HookCancelled {
+						time.Sleep(time.Second)
+						r.mustAct(id, flow.Order{Verb: flow.OrderCancel})
+					}
+					r.want(id, tt.reason)
+					j := r.wantHook(id, tt.on)
+					if j.Status != domain.JobFinished || j.FlowID != 0 {
+						t.Errorf("the hook is %+v", j)
+					}
+					in := j.Hook
+					if in.Reason != tt.reason || in.Name != "test/t1" || in.Steps["a"].State != domain.StepSucceeded || in.Result["a.x"] != "1" ||
+						!strings.HasPrefix(in.Text, "flow:1 test/t1 has ") || in.FinishedMs == 0 || in.Status == domain.FlowStarted {
+						t.Errorf("it was told %+v", in)
+					}
+					if b := in.Steps["b"].State; !b.Done() || (b == domain.StepSucceeded) != (tt.on == domain.HookSucceeded) {
+						t.Errorf("it was told that b is %s", b)
+					}
+					if j.Params["day"] != "monday" || j.Params["p"] != "added" {
+						t.Errorf("it found the params %v", j.Params)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAHookChangesNothingOfItsFlow(t *testing.T) {
+	bubble(t, func(r *rig) {
+		b := hooked(step("a", ""))
+		b.On.Succeeded.Script = "fail the pager is down\n"
+		id := r.submit(flow.Request{Plan: b})
+		r.want(id, domain.FlowSucceeded)
+		j := r.wantHook(id, domain.HookSucceeded)
+		if j.Status != domain.JobError {
+			t.Errorf("the hook is %+v", j)
+		}
+		v := r.show(id)
+		if v.Reason != domain.FlowSucceeded || v.Hooks[0].Error != "the pager is down" {
+			t.Errorf("got %s, hooks %+v", v.Reason, v.Hooks)
+		}
+		x, err := r.flows.Explain(r.ctx, tenant, id)
+		if err != nil || !strings.Contains(x.Text, "its hook for succeeded, job:1:2, ended in error (the pager is down)") {
+			t.Errorf("got %q, %v", x.Text, err)
+		}
+		if _, err := r.work.Retry(r.ctx, tenant, j.Key()); err != nil {
+			t.Errorf("a retry of the hook: %v", err)
+		}
+	})
+}
+
+func TestEachEndOfARetriedFlowCallsAHook(t *testing.T) {
+	bubble(t, func(r *rig) {
+		id := r.submit(flow.Request{Plan: hooked(step("a", "crashonce"))})
+		r.want(id, domain.FlowErrored)
+		r.wantHook(id, domain.HookErrored)
+		r.mustAct(id, flow.Order{Verb: flow.OrderRetry})
+		r.want(id, domain.FlowSucceeded)
+		if jobs := r.called(id); len(jobs) != 2 || jobs[domain.HookSucceeded] == nil {
+			t.Errorf("hooks %v were called", jobs)
+		}
+	})
+}
+
+func TestALateFlowCallsItsHookOnceAndGoesOn(t *testing.T) {
+	for kind, change := range map[string]func(*domain.Step){"plain": func(*domain.Step) {}, "stepped": maySkip} {
+		t.Run(kind, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				id := r.submit(flow.Request{Plan: hooked(step("a", "sleep 59s"), step("b", "sleep 5m", needs("a"), change))})
+				quick := r.submit(flow.Request{Plan: hooked(step("a", "sleep 58s", change))})
+				time.Sleep(65 * time.Second)
+				j := r.wantHook(id, domain.HookLate)
+				if j.Hook.Reason != "" || j.Hook.Steps["a"].State != domain.StepSucceeded || j.Hook.Steps["b"].State.Done() ||
+					j.Hook.Text != "flow:1 test is late: it has not ended" {
+					t.Errorf("it was told %+v", j.Hook)
+				}
+				r.want(id, domain.FlowSucceeded)
+				if jobs := r.called(id); len(jobs) != 2 {
+					t.Errorf("hooks %v were called", jobs)
+				}
+				r.wantHook(quick, domain.HookSucceeded)
+			})
+		})
+	}
+}
+
+func TestTheHooksOfAContextAreForFlowsThatHaveNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hook := func(text string) *domain.Hook { return &domain.Hook{Script: text + "\n", ScriptType: "words"} }
+		r := newRigOn(t, memboard.Open(), flow.Config{Hooks: func(context.Context, domain.TenantID) (*domain.Hooks, error) {
+			return &domain.Hooks{Failed: hook("set by context"), Succeeded: hook("set by context")}, nil
+		}})
+		defer r.stop()
+		id := r.submit(flow.Request{Jobs: []*domain.Job{job(1, "fail no luck")}})
+		r.want(id, domain.FlowFailed)
+		if j := r.wantHook(id, domain.HookFailed); j.Result["by"] != "context" || j.Hook.Name != "" {
+			t.Errorf("the hook is %+v", j)
+		}
+		b := blueprint(step("a", ""))
+		b.On = &domain.Hooks{Succeeded: hook("set by blueprint")}
+		id = r.submit(flow.Request{Plan: b})
+		r.want(id, domain.FlowSucceeded)
+		if j := r.wantHook(id, domain.HookSucceeded); j.Result["by"] != "blueprint" {
+			t.Errorf("the hook is %+v", j)
+		}
+	})
+}
+
+func TestHooksThatNobodyRunsAreRefused(t *testing.T) {
+	bubble(t, func(r *rig) {
+		t := r
+		for want, hook := range map[string]domain.Hook{
+			"on.failed: there is nothing to be done":   {},
+			"on.failed.script: an effect is given too": {Script: "x", ScriptType: "words", Effect: &domain.EffectCall{Target: "t"}},
+			"on.failed.after: it is of late alone":     {Script: "x", ScriptType: "words", After: 5},
+			"on.failed.retries: 256":                   {Script: "x", ScriptType: "words", Retries: 256},
+			"on.failed: effect.payload":                {Effect: &domain.EffectCall{Target: "t", Payload: "hook."}},
+		} {
+			b := blueprint(step("a", ""))
+			b.On = &domain.Hooks{Failed: &hook}
+			got, err := r.flows.Submit(r.ctx, tenant, []flow.Request{{Caller: 1, Plan: b}})
+			if err == nil {
+				err = got[0].Err
+			}
+			if !errors.Is(err, domain.ErrInvalid) || !strings.Contains(fmt.Sprint(err), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,367 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file reads DAGs of Dagu.
+//
+// Source: docs.dagu.sh, "YAML specification", 1.x and 2.x.
+
+func dagu(name string, text []byte) (*Imported, error) {
+	in := &Imported{}
+	f, err := readFields(in, text, "a DAG of Dagu, with `steps:`")
+	if err != nil {
+		return nil, err
+	}
+	steps := f.take("steps")
+	if steps == nil {
+		return nil, domain.Invalidf("it has no steps; want a DAG of Dagu")
+	}
+	b := &domain.Blueprint{Name: namer{}.name(cmpText(f.text("name"), name), "dag"), Summary: f.text("description")}
+	d := &daguReader{in: in, b: b, names: namer{}, of: map[string]string{}, chain: true}
+	params := goodParams(in, f.line, f.values("params"))
+	b.Params = params
+	d.params = slices.Sorted(maps.Keys(params))
+	b.Env = d.env(f)
+	d.secrets(f)
+	d.schedules(f)
+	d.queue(f)
+	b.Retention = domain.Span(f.number(domain.MaxTimeout/86400, "histRetentionDays", "hist_retention_days") * 86400)
+	d.shell = f.text("shell")
+	b.MaxParallel = f.number(10_000, "maxActiveSteps", "max_active_steps")
+	timeout := f.span(1, "timeoutSec", "timeout_sec")
+	switch t := f.text("type"); t {
+	case "", "chain":
+	case "graph":
+		d.chain = false
+	default:
+		in.note(f.line, "type: %q is not known; it became graph", t)
+		d.chain = false
+	}
+	d.steps(f, steps, timeout)
+	d.dagConditions(f)
+	b.On = d.hooks(f.object("handlerOn", "handler_on"), timeout)
+	f.rest()
+	in.Blueprints = append(in.Blueprints, b)
+	return in, nil
+}
+
+// secrets reads which variables have secrets: of the context here, whatever provides them there.
+func (d *daguReader) secrets(f *fields) {
+	n := f.take("secrets")
+	if n == nil || n.Kind != yaml.SequenceNode {
+		if n != nil {
+			f.odd("secrets", n, "a list")
+		}
+		return
+	}
+	secrets := map[string]string{}
+	for i, item := range n.Content {
+		if item = follow(item); item.Kind != yaml.MappingNode {
+			f.odd("secrets", item, "a name")
+			continue
+		}
+		o := fieldsOf(d.in, fmt.Sprintf("secrets[%d]", i), item)
+		variable := o.text("name")
+		name := namer{}.name(cmpText(o.text("key"), variable), "secret")
+		provider := o.text("provider")
+		o.take("options")
+		o.rest()
+		if d.b.Env[variable] != "" {
+			o.note(item, "secrets: %s stands in env, too; left out", variable)
+			continue
+		}
+		secrets[variable] = name
+		o.note(item, "secrets: %s is the secret %s of the context, not of %s: ramet secret set %s", variable, name, cmpText(provider, "its provider"), name)
+	}
+	d.b.Secrets = goodSecrets(d.in, n.Line, secrets)
+}
+
+// schedules reads when it is started.
+func (d *daguReader) schedules(f *fields) {
+	names := namer{}
+	of := f
+	if n := f.vals["schedule"]; n != nil && n.Kind == yaml.MappingNode {
+		of = f.object("schedule")
+		defer of.rest() // stop and restart
+	}
+	for _, cron := range of.texts("schedule", "start") {
+		zone := ""
+		if rest, ok := strings.CutPrefix(cron, "CRON_TZ="); ok {
+			zone, cron = word(rest)
+		}
+		d.in.schedule(of.line, names, d.b.Name, cron, zone)
+	}
+}
+
+// queue reads how many may run beside each other: one more waits.
+func (d *daguReader) queue(f *fields) {
+	n := f.vals["maxActiveRuns"]
+	if n == nil {
+		n = f.vals["max_active_runs"]
+	}
+	queue := f.text("queue")
+	if n != nil && strings.HasPrefix(n.Value, "-") { // as many as there are
+		f.take("maxActiveRuns", "max_active_runs")
+		return
+	}
+	most := f.number(domain.MaxConcurrency, "maxActiveRuns", "max_active_runs")
+	if queue != "" && len(queue) <= domain.MaxConcurrencyKey && !strings.Contains(queue, "${") {
+		d.in.note(f.line, "queue: flows that have the key %q go one after the other; `max` of `concurrency` says how many at once", queue)
+	} else {
+		queue = d.b.Name
+	}
+	if most > 0 || queue != d.b.Name {
+		d.b.Concurrency = &domain.Concurrency{Key: queue, Max: most}
+	}
+}
+
+var daguName = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
+
+// env reads an `env`, whose values may name params and what stands in it before.
+func (d *daguReader) env(f *fields) map[string]string {
+	line := f.line
+	if n := f.vals["env"]; n != nil {
+		line = n.Line
+	}
+	plain := f.values("env")
+	env := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(plain)) {
+		env[name] = d.template(plain[name], plain, 0)
+		if daguName.MatchString(strings.ReplaceAll(env[name], "${params.", "")) || strings.Contains(env[name], "`") {
+			d.in.note(line, "env %s: what is not a param in %q stays as it is", name, plain[name])
+		}
+	}
+	return goodEnv(d.in, line, env)
+}
+
+// template is a value of `env` with params as ours are named; others of the same `env` are
+// put in.
+func (d *daguReader) template(text string, env map[string]string, depth int) string {
+	var b strings.Builder
+	from := 0
+	for _, at := range daguName.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(domain.EscapeTemplate(text[from:at[0]]))
+		name := text[max(at[2], at[4]):max(at[3], at[5])]
+		value, there := env[name]
+		if outer, ok := d.b.Env[name]; !there && ok {
+			b.WriteString(outer)
+		} else if slices.Contains(d.params, name) {
+			b.WriteString("${params." + name + "}")
+		} else if there && depth < 10 && b.Len() < domain.MaxTemplateBytes {
+			b.WriteString(d.template(value, env, depth+1))
+		} else {
+			b.WriteString(domain.EscapeTemplate(text[at[0]:at[1]]))
+		}
+		from = at[1]
+	}
+	b.WriteString(domain.EscapeTemplate(text[from:]))
+	return b.String()
+}
+
+func cmpText(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+type daguReader struct {
+	in     *Imported
+	b      *domain.Blueprint
+	names  namer
+	of     map[string]string // our names of theirs, and of their ids
+	params []string          // what scripts find as variables
+	chain  bool              // a step needs the one before it
+	shell  string            // of steps that have none
+}
+
+// steps reads the steps: a list, or a mapping by their names.
+func (d *daguReader) steps(root *fields, n *yaml.Node, timeout domain.Span) {
+	var list []*fields
+	var theirs []string
+	switch n.Kind {
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			item = follow(item)
+			switch item.Kind {
+			case yaml.MappingNode:
+				list = append(list, fieldsOf(d.in, fmt.Sprintf("steps[%d]", i), item))
+			case yaml.ScalarNode: // only a command
+				f := &fields{in: d.in, path: fmt.Sprintf("steps[%d]", i), line: item.Line, vals: map[string]*yaml.Node{"command": item}}
+				list = append(list, f)
+			default:
+				d.in.note(item.Line, "steps[%d]: steps beside each other in one entry are not understood; left out", i)
+				continue
+			}
+			theirs = append(theirs, "")
+		}
+	case yaml.MappingNode:
+		d.chain = false
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			list = append(list, fieldsOf(d.in, "steps."+n.Content[i].Value, follow(n.Content[i+1])))
+			theirs = append(theirs, n.Content[i].Value)
+		}
+	default:
+		root.odd("steps", n, "a list of steps")
+	}
+	for i, f := range list {
+		id, name := f.text("id"), f.text("name")
+		ours := d.names.name(cmpText(name, cmpText(theirs[i], id)), fmt.Sprintf("step_%d", i+1))
+		for _, t := range []string{id, name, theirs[i]} {
+			if t != "" {
+				d.of[t] = ours
+			}
+		}
+		d.b.Steps = append(d.b.Steps, domain.Step{Name: ours})
+	}
+	// A DAG of which a step says what it depends on is no chain.
+	for _, f := range list {
+		d.chain = d.chain && f.vals["depends"] == nil
+	}
+	for i, f := range list {
+		if depends := f.vals["depends"]; d.chain && i > 0 && depends == nil {
+			d.b.Steps[i].Needs = []string{d.b.Steps[i-1].Name}
+		}
+		d.step(f, &d.b.Steps[i], timeout)
+	}
+}
+
+func (d *daguReader) step(f *fields, s *domain.Step, timeout domain.Span) {
+	s.Summary, s.ScriptType = f.text("description"), domain.ScriptShell
+	s.Env = d.env(f)
+	s.Timeout = f.span(1, "timeoutSec", "timeout_sec")
+	if s.Timeout == 0 {
+		s.Timeout = timeout
+	}
+	for _, on := range f.texts("depends") {
+		if ours := d.of[on]; ours != "" && ours != s.Name && !slices.Contains(s.Needs, ours) {
+			s.Needs = append(s.Needs, ours)
+		} else {
+			d.in.note(f.line, "%s: there is no step %q before it", f.at("depends"), on)
+		}
+	}
+	s.Retry = d.retry(f)
+	if n := f.vals["continueOn"]; n != nil && n.Kind == yaml.ScalarNode || f.vals["continue_on"] != nil && f.vals["continue_on"].Kind == yaml.ScalarNode {
+		s.MayFail = strings.HasPrefix(f.text("continueOn", "continue_on"), "fail")
+	} else if c := f.object("continueOn", "continue_on"); c != nil {
+		s.MayFail = c.flag("failure", "failed")
+		c.flag("skipped") // a skipped step lets go on what needs it
+		c.rest()
+	}
+	conditions := d.conditions(f, s)
+	repeat := f.object("repeatPolicy", "repeat_policy")
+	d.script(f, s)
+	if s.Script != "" && s.ScriptType == domain.ScriptShell {
+		if repeat != nil {
+			s.Script = d.repeated(repeat, s.Script)
+		}
+		s.Script = conditions + s.Script
+	} else if conditions != "" || repeat != nil {
+		d.in.note(f.line, "%s: its preconditions and its repeat policy are left out: only scripts of a shell can have them", s.Name)
+	}
+	f.rest()
+}
+
+// retry reads when a step is tried again.
+func (d *daguReader) retry(f *fields) *domain.Retry {
+	p := f.object("retryPolicy", "retry_policy")
+	if p == nil {
+		return nil
+	}
+	r := &domain.Retry{Max: p.number(domain.MaxRetries, "limit"), Delay: domain.Span(p.number(domain.MaxRetryDelay, "intervalSec", "interval_sec")), Factor: 1}
+	if n := p.take("backoff"); n != nil {
+		if r.Factor = 2; n.Value != "true" {
+			v, err := strconv.ParseFloat(n.Value, 64)
+			if r.Factor = v; err != nil || v < 1 || v > domain.MaxRetryFactor {
+				r.Factor = 1
+				p.odd("backoff", n, "a number from 1 to 100")
+			}
+		}
+	}
+	r.MaxDelay = domain.Span(p.number(domain.MaxRetryDelay, "maxIntervalSec", "max_interval_sec"))
+	for _, code := range p.texts("exitCode", "exit_codes", "exit_code") {
+		if n, err := strconv.Atoi(code); err == nil && n > 0 && n < 256 && !slices.Contains(r.ExitCodes, n) {
+			r.ExitCodes = append(r.ExitCodes, n)
+		} else {
+			p.in.note(p.line, "%s: %q is no exit code that is tried again; left out", p.at("exitCode"), code)
+		}
+	}
+	if r.Delay == 0 {
+		r.Factor, r.MaxDelay = 0, 0
+	}
+	r.MaxDelay = max(r.MaxDelay, min(r.MaxDelay, 1)*r.Delay)
+	p.rest()
+	return r
+}
+
+// script makes the script of a step.
+func (d *daguReader) script(f *fields, s *domain.Step) {
+	command, script := strings.Join(f.texts("command", "cmd"), "\n"), f.text("script")
+	shell := f.text("shell")
+	if n := f.take("run", "call"); n != nil {
+		d.another(f, n, s)
+		return
+	}
+	for _, name := range []string{"type", "executor", "container"} {
+		if n := f.take(name); n != nil && n.Value != "shell" && n.Value != "command" {
+			f.note(n, "%s: no counterpart; the script is what its command says", f.at(name))
+		}
+	}
+	first, _ := word(cmpText(shell, d.shell) + " ")
+	switch interpreter, _ := word(command); {
+	case script != "" && (strings.HasPrefix(command, "python") || strings.HasPrefix(first, "python")):
+		s.ScriptType = domain.ScriptPython
+	case script != "" && command != "" && interpreter != "sh" && interpreter != "bash":
+		script = command + " <<'SCRIPT'\n" + strings.TrimRight(script, "\n") + "\nSCRIPT\n"
+	case script == "":
+		script = command
+	}
+	if base := path.Base(first); script != "" && s.ScriptType == domain.ScriptShell && first != "" && base != "sh" && base != "direct" {
+		script = cmpText(shell, d.shell) + " <<'SCRIPT'\n" + strings.TrimRight(script, "\n") + "\nSCRIPT\n"
+	}
+	if script == "" {
+		d.in.note(f.line, "%s: it runs nothing that is understood", s.Name)
+		s.Script = placeholder(s.Name, "this step")
+		return
+	}
+	script = strings.TrimRight(script, "\n") + "\n"
+	if dir := f.text("dir", "workingDir", "working_dir"); dir != "" && s.ScriptType == domain.ScriptShell {
+		script = "cd " + shellWord(dir) + "\n" + script
+	}
+	output := f.text("output")
+	if s.ScriptType != domain.ScriptShell {
+		if output != "" {
+			d.in.note(f.line, "%s: write what it prints to the file $RAMET_RESULT instead, as params.%s=value", f.at("output"), output)
+		}
+		s.Script = script
+		return
+	}
+	head := paramLines(script, d.params)
+	if output = strings.TrimPrefix(output, "$"); output != "" {
+		if !paramName.MatchString(output) {
+			d.in.note(f.line, "%s: %q is no name; left out", f.at("output"), output)
+		} else {
+			script = "out=$(\n" + script + ") || exit $?\nprintf '%s\\n' \"$out\"\nprintf 'params." + output + "=%s\\n' \"$out\" | head -n 1 >>\"$RAMET_RESULT\"\n"
+			d.params = append(d.params, output)
+			d.in.note(f.line, "%s: later steps find %s, of its first line, as the param %s", f.at("output"), output, output)
+		}
+	}
+	s.Script = head + script
+}
+
+// shellWord is a word of a shell in which variables still count.
+func shellWord(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`").Replace(text) + `"`
+}

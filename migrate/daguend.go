@@ -1,0 +1,309 @@
+package migrate
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file reads what stands around the command of a step of Dagu: on which condition it is
+// run, how often, what other DAG it is, and what comes at the end of all.
+
+// daguCondition is a precondition: what a shell computes, and what that should be. Without the
+// latter it is a command that should succeed.
+type daguCondition struct {
+	text, expected string
+	negate         bool
+}
+
+// readConditions reads preconditions.
+func (d *daguReader) readConditions(f *fields) (list []daguCondition, line int) {
+	n := f.take("preconditions", "precondition")
+	if n == nil {
+		return nil, 0
+	}
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+	}
+	for i, item := range items {
+		switch item = follow(item); item.Kind {
+		case yaml.ScalarNode:
+			list = append(list, daguCondition{text: item.Value})
+		case yaml.MappingNode:
+			o := fieldsOf(d.in, fmt.Sprintf("%s[%d]", f.at("preconditions"), i), item)
+			list = append(list, daguCondition{o.text("condition", "command"), o.text("expected"), o.flag("negate")})
+			o.rest()
+		default:
+			f.odd("preconditions", item, "a condition")
+		}
+	}
+	return list, n.Line
+}
+
+// param is the param that a condition is about; "" where it is about something else.
+func (d *daguReader) param(c daguCondition) string {
+	m := daguName.FindStringSubmatch(c.text)
+	if m == nil || m[0] != c.text || c.expected == "" || strings.HasPrefix(c.expected, "re:") {
+		return ""
+	}
+	name := cmpText(m[1], m[2])
+	for _, known := range d.params {
+		if known == name {
+			return name
+		}
+	}
+	return ""
+}
+
+// when is a condition as `when` has it; "" where it cannot be one.
+func (d *daguReader) when(c daguCondition) string {
+	name := d.param(c)
+	if name == "" {
+		return ""
+	}
+	op := " == "
+	if c.negate {
+		op = " != "
+	}
+	return dot("params", name) + op + quoteRhai(c.expected)
+}
+
+// conditions reads on which conditions a step is run: those over a param become its `when`,
+// for others its script looks first.
+func (d *daguReader) conditions(f *fields, s *domain.Step) string {
+	list, line := d.readConditions(f)
+	var b strings.Builder
+	var whens []string
+	for _, c := range list {
+		if when := d.when(c); when != "" {
+			whens = append(whens, when)
+			continue
+		}
+		fmt.Fprintf(&b, "%sif %s; then\n  echo 'its precondition is not met'\n  exit 0\nfi\n", paramLines(c.text, d.params), d.shellTest(c))
+	}
+	if s.When = strings.Join(whens, " && "); len(s.When) > domain.MaxWhenBytes {
+		d.in.note(line, "%s: they are too long for `when`; left out", f.at("preconditions"))
+		s.When = ""
+	}
+	if b.Len() > 0 {
+		d.in.note(line, "%s: where it is not met the step does nothing and ends well, and what needs it goes on", f.at("preconditions"))
+	}
+	return b.String()
+}
+
+// shellTest is what a shell says of a condition that is not met.
+func (d *daguReader) shellTest(c daguCondition) string {
+	not := "! "
+	if c.negate {
+		not = ""
+	}
+	text := strings.ReplaceAll(c.text, "\n", " ")
+	if c.expected == "" {
+		return not + "( " + strings.Trim(text, "`") + "\n)"
+	}
+	word := `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`
+	if re, ok := strings.CutPrefix(c.expected, "re:"); ok {
+		return not + "printf '%s\\n' " + word + " | grep -Eq -- " + shellQuote(re)
+	}
+	return not + "[ " + word + " = " + shellQuote(c.expected) + " ]"
+}
+
+// dagConditions reads on which conditions all of it is run. Those that only a shell can
+// decide a step looks at that comes before the others.
+func (d *daguReader) dagConditions(f *fields) {
+	list, _ := d.readConditions(f)
+	var whens []string
+	var script strings.Builder
+	for _, c := range list {
+		if when := d.when(c); when != "" {
+			whens = append(whens, when)
+		} else {
+			fmt.Fprintf(&script, "%sif %s; then exit 0; fi\n", paramLines(c.text, d.params), d.shellTest(c))
+		}
+	}
+	first := ""
+	if script.Len() > 0 {
+		first = d.names.name("preconditions", "preconditions")
+		whens = append(whens, dot("needs", first)+`.result.met == "yes"`)
+	}
+	for i := range d.b.Steps {
+		s := &d.b.Steps[i]
+		all := slices.Clone(whens)
+		if s.When != "" {
+			all = append([]string{"(" + s.When + ")"}, all...)
+		}
+		if s.When = strings.Join(all, " && "); len(s.When) > domain.MaxWhenBytes {
+			d.in.note(f.line, "preconditions: they are too long for `when` of step %s, which is never run", s.Name)
+			s.When = "false"
+		}
+		if first != "" && len(s.Needs) < domain.MaxDependends {
+			s.Needs = append(s.Needs, first)
+		}
+	}
+	if first != "" {
+		d.b.Steps = append([]domain.Step{{Name: first, ScriptType: domain.ScriptShell, Script: script.String() + "echo met=yes >>\"$RAMET_RESULT\"\n"}}, d.b.Steps...)
+	}
+}
+
+// repeated is a script that is run until a condition holds, or again and again.
+func (d *daguReader) repeated(p *fields, script string) string {
+	how := p.text("repeat")
+	every, limit := p.number(domain.MaxTimeout, "intervalSec", "interval_sec"), p.number(1_000_000, "limit")
+	c := daguCondition{p.text("condition"), p.text("expected"), how != "while"}
+	codes := p.texts("exitCode", "exit_code")
+	p.rest()
+	test := "false"
+	switch {
+	case how == "false":
+		return script
+	case len(codes) > 0:
+		test = "case $code in " + strings.Join(codes, "|") + ") true;; *) false;; esac"
+		for _, code := range codes {
+			if strings.Trim(code, "0123456789") != "" || code == "" {
+				test = "false"
+			}
+		}
+		if how == "while" {
+			test = "! { " + test + "; }"
+		}
+	case c.text != "" && how == "while":
+		test = d.shellTest(daguCondition{c.text, c.expected, false})
+	case c.text != "":
+		test = d.shellTest(daguCondition{c.text, c.expected, true})
+	default:
+		d.in.note(p.line, "%s: it says no end: the step is run for as often as its limit says", p.path)
+	}
+	if limit == 0 {
+		limit = 1000
+		d.in.note(p.line, "%s: it has no limit, which became %d", p.path, limit)
+	}
+	d.in.note(p.line, "%s: the script waits between the rounds, and holds its place meanwhile", p.path)
+	return paramLines(c.text, d.params) + fmt.Sprintf("round=1\nwhile true; do\n(\n%s)\ncode=$?\nif %s; then exit $code; fi\n"+
+		"[ $round -lt %d ] || exit $code\nround=$((round + 1))\nsleep %d\ndone\n", script, test, limit, every)
+}
+
+// another makes a flow of another DAG.
+func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) {
+	blueprint := namer{}.name(strings.TrimSuffix(path.Base(n.Value), path.Ext(n.Value)), "dag")
+	params := f.values("params")
+	if n.Kind != yaml.ScalarNode || n.Value == "" || blueprint == d.b.Name {
+		f.note(n, "%s: a DAG that is not known is run; left out", s.Name)
+		s.Script = placeholder(s.Name, "the DAG "+n.Value)
+		return
+	}
+	f.note(n, "%s: another DAG (%s) is run: import it, too, as the blueprint %s", s.Name, n.Value, blueprint)
+	s.ScriptType, s.Flow = "", &domain.FlowCall{Blueprint: blueprint}
+	if s.Env = nil; s.Retry != nil { // of a flow an exit code says nothing
+		s.Retries, s.Retry = s.Retry.Max, nil
+	}
+	d.parallel(f, s)
+	for name, text := range params {
+		text = strings.ReplaceAll(d.template(strings.ReplaceAll(text, "${ITEM}", "$ITEM"), nil, 0), "${params.", "${")
+		if s.Listed() {
+			text = strings.ReplaceAll(text, "$ITEM", "${item}")
+		}
+		if !paramName.MatchString(name) || strings.Contains(text, "$${") {
+			d.in.note(n.Line, "%s: %q cannot be given to a flow as it is; left out", f.at("params"), name+"="+text)
+			continue
+		}
+		if s.Flow.Params == nil {
+			s.Flow.Params = map[string]string{}
+		}
+		s.Flow.Params[name] = text
+	}
+}
+
+// parallel makes a list of what a DAG is run for each of.
+func (d *daguReader) parallel(f *fields, s *domain.Step) {
+	n := f.take("parallel")
+	if n == nil {
+		return
+	}
+	items := n
+	if n.Kind == yaml.MappingNode {
+		o := fieldsOf(d.in, f.at("parallel"), n)
+		items = o.take("items")
+		s.Window = o.number(domain.MaxWindow, "maxConcurrent", "max_concurrent")
+		defer o.rest()
+	}
+	if items != nil && items.Kind == yaml.SequenceNode {
+		var list []string
+		for _, item := range items.Content {
+			if item = follow(item); item.Kind == yaml.ScalarNode {
+				list = append(list, quoteRhai(item.Value))
+			}
+		}
+		if each := "[" + strings.Join(list, ", ") + "]"; len(list) == len(items.Content) && len(each) <= domain.MaxWhenBytes {
+			s.Each = each
+			return
+		}
+	}
+	if items != nil && items.Kind == yaml.ScalarNode {
+		if m := daguName.FindStringSubmatch(items.Value); m != nil && m[0] == items.Value && d.param(daguCondition{text: items.Value, expected: "x"}) != "" {
+			s.Each = "parse_json(" + dot("params", cmpText(m[1], m[2])) + ")"
+			return
+		}
+	}
+	s.Window = 0
+	f.note(n, "%s: it is not understood: write the list as `each`", f.at("parallel"))
+}
+
+// hooks reads what is done at the end: hooks here. Those of exit come at each end.
+func (d *daguReader) hooks(f *fields, timeout domain.Span) *domain.Hooks {
+	if f == nil {
+		return nil
+	}
+	of := map[string]*domain.Step{}
+	for _, name := range []string{"exit", "success", "failure", "cancel", "abort", "init", "wait"} {
+		h := f.object(name)
+		switch {
+		case h == nil:
+			continue
+		case name == "init" || name == "wait":
+			d.in.note(h.line, "%s: no counterpart, left out: make it a step", f.at(name))
+			continue
+		}
+		s := &domain.Step{Name: "on_" + name}
+		d.step(h, s, timeout)
+		if s.Script == "" || s.When != "" {
+			d.in.note(h.line, "%s: only a script without conditions can be a hook; left out", f.at(name))
+			continue
+		}
+		of[name] = s
+	}
+	if of["cancel"] == nil {
+		of["cancel"] = of["abort"]
+	}
+	f.rest()
+	on := &domain.Hooks{Failed: d.hook(of["failure"], of["exit"]), Succeeded: d.hook(of["success"], of["exit"]), Cancelled: d.hook(of["cancel"], of["exit"])}
+	if on.Errored = on.Failed; *on == (domain.Hooks{}) {
+		return nil
+	}
+	return on
+}
+
+// hook is what is done at an end, and then at each; nil where that is nothing.
+func (d *daguReader) hook(first, last *domain.Step) *domain.Hook {
+	if first == nil {
+		first, last = last, nil
+	}
+	if first == nil {
+		return nil
+	}
+	h := &domain.Hook{Script: first.Script, ScriptType: first.ScriptType, Env: first.Env, Timeout: first.Timeout, Retry: first.Retry}
+	if last == nil {
+		return h
+	}
+	if first.ScriptType != domain.ScriptShell || last.ScriptType != domain.ScriptShell || len(first.Env)+len(last.Env) > 0 {
+		d.in.note(0, "handlerOn: of %s and %s only the first is done: there is one hook for an end", first.Name, last.Name)
+		return h
+	}
+	h.Script = "(\n" + first.Script + ")\n" + last.Script
+	return h
+}

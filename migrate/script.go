@@ -1,0 +1,92 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file has what scripts of others need to find what they found there.
+
+// uses reports whether a text may use a variable: $((N + 1)) and os.environ["N"] have no $ before it.
+func uses(text, name string) bool {
+	return regexp.MustCompile(`\b` + name + `\b`).MatchString(text)
+}
+
+// paramLines set variables of a shell to the params that the text names.
+func paramLines(text string, params []string) string {
+	var b strings.Builder
+	for _, name := range params {
+		if uses(text, name) {
+			fmt.Fprintf(&b, "export %s=\"$RAMET_PARAM_%s\"\n", name, strings.ToUpper(name))
+		}
+	}
+	return b.String()
+}
+
+var paramName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// goodParams are those params whose names scripts can use; the others are noted.
+func goodParams(in *Imported, line int, params map[string]string) map[string]string {
+	good := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if !paramName.MatchString(name) || len(name) > 64 {
+			in.note(line, "params: %q is no name; left out", name)
+			continue
+		}
+		good[name] = params[name]
+	}
+	if len(good) == 0 {
+		return nil
+	}
+	return good
+}
+
+// goodEnv are those variables that a job may be given; the others are noted.
+func goodEnv(in *Imported, line int, env map[string]string) map[string]string {
+	good := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if err := domain.ValidateEnv(map[string]string{name: env[name]}); err != nil {
+			in.note(line, "%v; left out", err)
+			continue
+		}
+		good[name] = env[name]
+	}
+	if len(good) == 0 {
+		return nil
+	}
+	return good
+}
+
+// placeholder is a script that fails until somebody writes it.
+func placeholder(step, what string) string {
+	return fmt.Sprintf("echo %s >&2\nexit 1\n", shellQuote("step "+step+": put here what "+what+" did"))
+}
+
+// dot is a field of something in Rhai, also where its name is a word of the language.
+func dot(of, name string) string {
+	if _, err := blueprint.CompileWhen("params." + name); err == nil && paramName.MatchString(name) {
+		return of + "." + name
+	}
+	return of + "[" + quoteRhai(name) + "]"
+}
+
+// schedule adds a schedule for a blueprint, if it can be one.
+func (in *Imported) schedule(line int, names namer, of, cron, zone string) {
+	s := domain.Schedule{Name: names.name(of, of), Blueprint: of, Cron: cron, Zone: zone}
+	if err := times(&s); err != nil {
+		in.note(line, "schedule: %v; left out", err)
+		return
+	}
+	in.Schedules = append(in.Schedules, s)
+}
+
+// span is seconds as a span, bounded by what a time-out may be.
+func (f *fields) span(unit int, names ...string) domain.Span {
+	return domain.Span(f.number(domain.MaxTimeout/unit, names...) * unit)
+}

@@ -1,0 +1,132 @@
+package saga
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Standing is how far a saga of a context has come.
+type Standing struct {
+	Tenant domain.TenantID
+	Saga   string
+	// Behind is how many events its slowest partition has not handled, and Oldest when the
+	// oldest of them was stored; zero where there is none.
+	Behind uint64
+	Oldest time.Time
+}
+
+// Outbox is what waits to be sent in the partitions of a saga that a worker has. Oldest is
+// when the first of it was made; zero where nothing waits.
+type Outbox struct {
+	Tenant domain.TenantID
+	Saga   string
+	Items  int
+	Oldest time.Time
+}
+
+// Standings are those of the sagas whose first partition the worker has, at most so many:
+// of all workers together, each saga comes once. whole is false where there were more, or
+// one could not be read before ctx ended.
+func (w *Worker) Standings(ctx context.Context, most int) (list []Standing, whole bool) {
+	failed := false
+	for _, s := range w.inOrder() {
+		if s.partition != 0 {
+			continue
+		}
+		if len(list) == most {
+			return list, false
+		}
+		is, err := w.e.standing(ctx, s.tenant, s.saga)
+		if err != nil {
+			failed = true
+			continue
+		}
+		list = append(list, is)
+	}
+	return list, !failed
+}
+
+// Outboxes are those of the sagas that the worker has partitions of, from its memory.
+func (w *Worker) Outboxes() (list []Outbox) {
+	for _, s := range w.inOrder() {
+		r := s.sends.Load()
+		if r == nil {
+			continue
+		}
+		if n := len(list); n == 0 || list[n-1].Tenant != s.tenant || list[n-1].Saga != s.saga {
+			list = append(list, Outbox{Tenant: s.tenant, Saga: s.saga})
+		}
+		o := &list[len(list)-1]
+		items, oldest := r.waiting()
+		o.Items += items
+		if !oldest.IsZero() && (o.Oldest.IsZero() || oldest.Before(o.Oldest)) {
+			o.Oldest = oldest
+		}
+	}
+	return list
+}
+
+// inOrder are the partitions that the worker has, those of a saga together.
+func (w *Worker) inOrder() []*shard {
+	all := w.leases.All()
+	slices.SortFunc(all, func(a, b *shard) int {
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.saga, b.saga), cmp.Compare(a.partition, b.partition))
+	})
+	return all
+}
+
+// standing reads how far a saga has come.
+func (e *Engine) standing(ctx context.Context, tenant domain.TenantID, saga string) (is Standing, err error) {
+	is = Standing{Tenant: tenant, Saga: saga}
+	name, err := e.cfg.Names.TenantName(ctx, tenant)
+	if err != nil {
+		return is, err
+	}
+	p, err := e.positions(ctx, tenant, name, saga)
+	if err != nil || len(p.list) == 0 {
+		return is, err
+	}
+	behind := e.behind(ctx, tenant, name, p)
+	for _, n := range read {
+		if len(p.now().Reads[n]) == 0 {
+			continue
+		}
+		most, front := uint64(0), uint64(0)
+		for q := range p.now().Of {
+			at := p.at(len(p.list)-1, n, q)
+			count, err := behind(n, at.front)
+			if err != nil {
+				return is, err
+			}
+			if count += uint64(at.waiting()); count > most {
+				most, front = count, at.back
+			}
+		}
+		if is.Behind += most; most == 0 {
+			continue
+		}
+		first, err := e.log.Scan(ctx, n, p.now().Reads.filters(n, prefixes(tenant, name)), front+1, 1)
+		if err != nil {
+			return is, err
+		}
+		if len(first) > 0 && (is.Oldest.IsZero() || first[0].Time.Before(is.Oldest)) {
+			is.Oldest = first[0].Time
+		}
+	}
+	return is, nil
+}
+
+// waiting is how many items wait to be sent or are on their way, and when the first of
+// those that wait was made.
+func (r *relay) waiting() (n int, oldest time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pending) > 0 {
+		oldest = time.UnixMilli(r.pending[0].MadeMs)
+	}
+	return len(r.pending) + len(r.held) + len(r.sent), oldest
+}

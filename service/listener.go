@@ -1,0 +1,105 @@
+package service
+
+import (
+	"context"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// Listeners is what the operations need of the listeners of contexts.
+type Listeners interface {
+	Apply(ctx context.Context, tenant domain.TenantID, def domain.Listener, by domain.ActorID) (*domain.Listener, error)
+	Show(ctx context.Context, tenant domain.TenantID, name string) (*domain.Listener, error)
+	List(ctx context.Context, tenant domain.TenantID) ([]domain.Listener, error)
+	Pause(ctx context.Context, tenant domain.TenantID, name string, paused bool) (*domain.Listener, error)
+	Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Listener, error)
+	Behind(ctx context.Context, tenant domain.TenantID, l *domain.Listener) (uint64, error)
+}
+
+// mayListen asks for a right on a listener.
+func (c Caller) mayListen(ctx context.Context, verb domain.Verb, tenant domain.TenantID, name string) (Listeners, error) {
+	if _, err := c.may(ctx, verb, tenant, "listener:"+name); err != nil {
+		return nil, err
+	}
+	if c.api.parts.Listeners == nil {
+		return nil, c.noStreams()
+	}
+	return c.api.parts.Listeners, nil
+}
+
+// ApplyListener makes or changes a listener; its flows are in the caller's name.
+func (c Caller) ApplyListener(ctx context.Context, p api.ListenerApplyParams) (api.Listener, error) {
+	all, err := c.mayListen(ctx, domain.VerbCreate, p.Context, p.Name)
+	if err == nil {
+		err = p.Listener.Validate()
+	}
+	if err == nil {
+		err = c.startFits(ctx, p.Context, p.Blueprint, p.Version, p.Params)
+	}
+	if err != nil {
+		return api.Listener{}, err
+	}
+	return listenerView(all.Apply(ctx, p.Context, p.Listener, c.who.Actor))
+}
+
+func listenerView(l *domain.Listener, err error) (api.Listener, error) {
+	if err != nil {
+		return api.Listener{}, err
+	}
+	return api.Listener{Listener: *l}, nil
+}
+
+// ListListeners lists those of a context.
+func (c Caller) ListListeners(ctx context.Context, p api.ListenerListParams) (api.Listeners, error) {
+	out := api.Listeners{Listeners: []api.Listener{}}
+	all, err := c.mayListen(ctx, domain.VerbRead, p.Context, "")
+	if err != nil {
+		return out, err
+	}
+	list, err := all.List(ctx, p.Context)
+	for _, l := range list {
+		out.Listeners = append(out.Listeners, api.Listener{Listener: l})
+	}
+	return out, err
+}
+
+// ShowListener reads one, and asks its stream how far it is.
+func (c Caller) ShowListener(ctx context.Context, p api.ListenerParams) (api.Listener, error) {
+	all, err := c.mayListen(ctx, domain.VerbRead, p.Context, p.Name)
+	if err != nil {
+		return api.Listener{}, err
+	}
+	out, err := listenerView(all.Show(ctx, p.Context, p.Name))
+	if err == nil {
+		out.Behind, err = all.Behind(ctx, p.Context, &out.Listener)
+	}
+	return out, err
+}
+
+// DeleteListener removes one and returns it as it was.
+func (c Caller) DeleteListener(ctx context.Context, p api.ListenerParams) (api.Listener, error) {
+	all, err := c.mayListen(ctx, domain.VerbDelete, p.Context, p.Name)
+	if err != nil {
+		return api.Listener{}, err
+	}
+	return listenerView(all.Delete(ctx, p.Context, p.Name))
+}
+
+// PauseListener keeps one from taking events.
+func (c Caller) PauseListener(ctx context.Context, p api.ListenerParams) (api.Listener, error) {
+	return c.pauseListener(ctx, p, true)
+}
+
+// ResumeListener lets one go on.
+func (c Caller) ResumeListener(ctx context.Context, p api.ListenerParams) (api.Listener, error) {
+	return c.pauseListener(ctx, p, false)
+}
+
+func (c Caller) pauseListener(ctx context.Context, p api.ListenerParams, paused bool) (api.Listener, error) {
+	all, err := c.mayListen(ctx, domain.VerbStart, p.Context, p.Name)
+	if err != nil {
+		return api.Listener{}, err
+	}
+	return listenerView(all.Pause(ctx, p.Context, p.Name, paused))
+}

@@ -1,0 +1,212 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/webhook"
+)
+
+// Webhooks is what the operations need of the webhooks of contexts.
+type Webhooks interface {
+	Create(ctx context.Context, tenant domain.TenantID, def domain.Webhook, secret string, by domain.ActorID) (*domain.Webhook, string, error)
+	Update(ctx context.Context, tenant domain.TenantID, def domain.Webhook, by domain.ActorID) (*domain.Webhook, error)
+	Rotate(ctx context.Context, tenant domain.TenantID, name, secret string, keep time.Duration) (*domain.Webhook, string, error)
+	Show(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, error)
+	List(ctx context.Context, tenant domain.TenantID) ([]domain.Webhook, error)
+	Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, error)
+	Receive(ctx context.Context, tenant domain.TenantID, name string, d webhook.Delivery) (webhook.Asked, error)
+	Settle(ctx context.Context, tenant domain.TenantID, a webhook.Asked, err error)
+}
+
+// deliverTries is how often a delivery is looked at anew because its webhook was changed
+// right then.
+const deliverTries = 3
+
+// mayWebhook asks for a right on a webhook.
+func (c Caller) mayWebhook(ctx context.Context, verb domain.Verb, tenant domain.TenantID, name string) (Webhooks, error) {
+	if _, err := c.may(ctx, verb, tenant, "webhook:"+name); err != nil {
+		return nil, err
+	}
+	if c.api.parts.Webhooks == nil {
+		return nil, domain.Unavailablef("this node has no webhooks")
+	}
+	return c.api.parts.Webhooks, nil
+}
+
+// webhookView is a webhook as callers get it.
+func (c Caller) webhookView(tenant domain.TenantID, w *domain.Webhook, err error) (api.Webhook, error) {
+	if err != nil {
+		return api.Webhook{}, err
+	}
+	out := api.Webhook{Webhook: *w, Path: w.Path(tenant)}
+	if base := c.api.parts.PublicURL; base != "" {
+		out.URL = base + out.Path
+	}
+	return out, nil
+}
+
+// startFits asks whether there is a blueprint that takes params of these names, and that the
+// caller may make flows of.
+func (c Caller) startFits(ctx context.Context, tenant domain.TenantID, blueprint string, version int, params map[string]string) error {
+	if err := c.mayMake(ctx, tenant, flow.Request{Blueprint: blueprint, Version: version}); err != nil {
+		return err
+	}
+	stored, err := c.api.parts.Blueprints.Get(ctx, tenant, blueprint, version)
+	if err != nil {
+		return err
+	}
+	return stored.Blueprint.TakesNames(params)
+}
+
+// CreateWebhook makes a webhook; its flows are in the caller's name.
+func (c Caller) CreateWebhook(ctx context.Context, p api.WebhookCreateParams) (api.WebhookMade, error) {
+	hooks, err := c.mayWebhook(ctx, domain.VerbGrant, p.Context, p.Name)
+	if err == nil {
+		err = p.Webhook.Validate()
+	}
+	if err == nil {
+		err = c.startFits(ctx, p.Context, p.Blueprint, p.Version, p.Params)
+	}
+	if err != nil {
+		return api.WebhookMade{}, err
+	}
+	w, secret, err := hooks.Create(ctx, p.Context, p.Webhook, p.Secret, c.who.Actor)
+	view, err := c.webhookView(p.Context, w, err)
+	return api.WebhookMade{Webhook: view, Secret: secret}, err
+}
+
+// UpdateWebhook changes a webhook.
+func (c Caller) UpdateWebhook(ctx context.Context, p api.WebhookUpdateParams) (api.Webhook, error) {
+	hooks, err := c.mayWebhook(ctx, domain.VerbGrant, p.Context, p.Name)
+	if err != nil {
+		return api.Webhook{}, err
+	}
+	w, err := hooks.Show(ctx, p.Context, p.Name)
+	if err != nil {
+		return api.Webhook{}, err
+	}
+	w.Summary, w.Blueprint, w.Version, w.When, w.Params = p.Summary, p.Blueprint, p.Version, p.When, p.Params
+	w.PerMinute, w.Paused = p.PerMinute, p.Paused
+	if err = w.Validate(); err == nil {
+		err = c.startFits(ctx, p.Context, p.Blueprint, p.Version, p.Params)
+	}
+	if err != nil {
+		return api.Webhook{}, err
+	}
+	w, err = hooks.Update(ctx, p.Context, *w, c.who.Actor)
+	return c.webhookView(p.Context, w, err)
+}
+
+// ListWebhooks lists those of a context.
+func (c Caller) ListWebhooks(ctx context.Context, p api.WebhookListParams) (api.Webhooks, error) {
+	out := api.Webhooks{Webhooks: []api.Webhook{}}
+	hooks, err := c.mayWebhook(ctx, domain.VerbRead, p.Context, "")
+	if err != nil {
+		return out, err
+	}
+	list, err := hooks.List(ctx, p.Context)
+	for i := range list {
+		view, _ := c.webhookView(p.Context, &list[i], nil)
+		out.Webhooks = append(out.Webhooks, view)
+	}
+	return out, err
+}
+
+// ShowWebhook reads one.
+func (c Caller) ShowWebhook(ctx context.Context, p api.WebhookParams) (api.Webhook, error) {
+	hooks, err := c.mayWebhook(ctx, domain.VerbRead, p.Context, p.Name)
+	if err != nil {
+		return api.Webhook{}, err
+	}
+	w, err := hooks.Show(ctx, p.Context, p.Name)
+	return c.webhookView(p.Context, w, err)
+}
+
+// DeleteWebhook removes one and returns it as it was.
+func (c Caller) DeleteWebhook(ctx context.Context, p api.WebhookParams) (api.Webhook, error) {
+	hooks, err := c.mayWebhook(ctx, domain.VerbGrant, p.Context, p.Name)
+	if err != nil {
+		return api.Webhook{}, err
+	}
+	w, err := hooks.Delete(ctx, p.Context, p.Name)
+	return c.webhookView(p.Context, w, err)
+}
+
+// RotateWebhook gives one another secret.
+func (c Caller) RotateWebhook(ctx context.Context, p api.WebhookRotateParams) (api.WebhookMade, error) {
+	hooks, err := c.mayWebhook(ctx, domain.VerbGrant, p.Context, p.Name)
+	if err != nil {
+		return api.WebhookMade{}, err
+	}
+	keep := domain.DefaultWebhookKeep
+	if p.Keep != nil {
+		keep = *p.Keep
+	}
+	w, secret, err := hooks.Rotate(ctx, p.Context, p.Name, p.Secret, keep.Time())
+	view, err := c.webhookView(p.Context, w, err)
+	return api.WebhookMade{Webhook: view, Secret: secret}, err
+}
+
+// Deliver takes what a program outside sends to a webhook. It has no token: its signature is
+// what lets it in, and from there on it is done in the name of who made the webhook. settle
+// is to be called once the answer is sent.
+//
+// Errors: [domain.ErrUnauthenticated] for whoever cannot prove to have the secret; others are
+// told what is the matter.
+func (s *Service) Deliver(ctx context.Context, tenant domain.TenantID, name string, d webhook.Delivery) (out api.Delivered, settle func(), err error) {
+	if s.parts.Webhooks == nil {
+		return out, func() {}, domain.Unavailablef("this node has no webhooks")
+	}
+	var a webhook.Asked
+	for range deliverTries {
+		if a, err = s.parts.Webhooks.Receive(ctx, tenant, name, d); err != nil || a.Request == nil {
+			break
+		}
+		if out, err = s.deliver(ctx, tenant, a); !errors.Is(err, domain.ErrConflict) || !s.changed(ctx, tenant, a) {
+			break
+		}
+	}
+	out.Ignored = err == nil && a.Request == nil
+	return out, func() { s.parts.Webhooks.Settle(context.WithoutCancel(ctx), tenant, a, err) }, err
+}
+
+// changed reports whether a webhook is another than it was for a delivery.
+func (s *Service) changed(ctx context.Context, tenant domain.TenantID, a webhook.Asked) bool {
+	now, err := s.parts.Webhooks.Show(ctx, tenant, a.Webhook.Name)
+	return err != nil || now.State.Revision != a.Webhook.State.Revision
+}
+
+// deliver makes the flow of a delivery that was let in.
+func (s *Service) deliver(ctx context.Context, tenant domain.TenantID, a webhook.Asked) (api.Delivered, error) {
+	w, c := a.Webhook, s.As(a.Webhook.CallerID)
+	err := c.maySubmit(ctx, tenant, "webhook:"+w.Name)
+	if errors.Is(err, domain.ErrForbidden) {
+		return api.Delivered{}, fmt.Errorf("webhook %q makes flows for actor %d: %w", w.Name, w.CallerID, err)
+	} else if err != nil {
+		return api.Delivered{}, err
+	}
+	r := *a.Request
+	r.TraceID = TraceID(ctx)
+	began := time.Now()
+	receipts, err := s.parts.Flows.Submit(ctx, tenant, []flow.Request{r})
+	if err == nil {
+		err = receipts[0].Err
+	}
+	if errors.Is(err, domain.ErrNotFound) { // the address is right: what it starts is gone
+		err = domain.Conflictf("webhook %q can start nothing: %v", w.Name, err)
+	}
+	if err != nil {
+		return api.Delivered{}, err
+	}
+	got := receipts[0]
+	if !got.Existing {
+		c.asked(ctx, tenant, began, domain.FlowKey(got.ID))
+	}
+	return api.Delivered{Flow: domain.FlowKey(got.ID), Existing: got.Existing}, nil
+}

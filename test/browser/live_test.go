@@ -1,0 +1,120 @@
+package browser
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/ramet-run/ramet/internal/chromiumtest"
+)
+
+// signInAs brings a browser into the console as another actor, whose role in context 1 it
+// gets before.
+func (n *node) signInAs(b *chromiumtest.Browser, actor, role string) (base string) {
+	n.Helper()
+	key := filepath.Join(n.TempDir(), actor+".key")
+	n.run("actor", "new", "--id", actor, "--file", key)
+	n.run("context", "grant", "1", actor, "--role", role)
+	token := n.run("token", "--key", key, "--audience", "node-a")
+	base = n.base()
+	b.Away() // who is not signed in is answered 401
+	b.Do(chromedp.Navigate(base), chromedp.SendKeys("#proof", token), chromedp.Click("main button.primary"), chromedp.WaitVisible("nav.rail"))
+	return base
+}
+
+// visit goes to a page and waits until it is there, and says something: the page before may
+// have said it, too.
+func visit(b *chromiumtest.Browser, address, text string) {
+	b.Do(chromedp.Navigate(address))
+	b.Until(fmt.Sprintf(`location.href.split("#")[0] === %q && document.readyState === "complete" && document.querySelector("main").innerText.includes(%q)`,
+		address, text))
+}
+
+// TestAPageEndsWithTheRoleOfWhoLooks: what was on it does not stay, and it says why.
+func TestAPageEndsWithTheRoleOfWhoLooks(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	n.run("flow", "submit", n.file(release), "--trigger", "1.4.0")
+	base := n.signInAs(b, "12", "reader")
+	for _, page := range []string{"c/1/flows", "c/1/flows/1", "c/1/"} {
+		visit(b, base+page, "1.4.0")
+		n.run("context", "revoke", "1", "12")
+		b.Until(`document.querySelector("main").innerText.includes("You may not see or do this")`)
+		if chromiumtest.Eval[bool](b, `document.querySelector("main").innerText.includes("1.4.0")`) {
+			t.Errorf("%s still shows what it showed", page)
+		}
+		b.Until(`document.querySelector("main").innerText.includes("actor 12")`)
+		n.accessible(b, page+" without the role")
+		n.run("context", "grant", "1", "12", "--role", "reader")
+	}
+}
+
+// TestNewRowsPushNothing: the rows that one looks at stay where they are until one asks for
+// the others.
+func TestNewRowsPushNothing(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	n.run("flow", "submit", n.file(release), "--trigger", "first")
+	base := n.signIn(b)
+	for _, width := range []int64{390, 1440} {
+		b.See(width, 844, "light")
+		visit(b, base+"c/1/flows", "first")
+		row := `[...document.querySelectorAll("tbody tr")].find((r) => r.innerText.includes("first")).getBoundingClientRect().top`
+		before := chromiumtest.Eval[float64](b, row)
+		n.run("flow", "submit", n.file(release), "--trigger", fmt.Sprint("another", width))
+		b.Until(`document.querySelector(".fresh:not([hidden]) button")?.innerText === "1 new"`)
+		if after := chromiumtest.Eval[float64](b, row); after != before {
+			t.Errorf("in a window of %d the table went from %v to %v", width, before, after)
+		}
+		n.accessible(b, "flows, with a new one")
+		chromiumtest.Eval[any](b, `document.querySelector(".fresh button").click()`)
+		b.Until(`document.querySelector("main").innerText.includes("another") && document.querySelector(".fresh").hidden`)
+	}
+}
+
+// TestAnActionSaysWhatItDid, and what it said stays while the page lives, and is gone with the
+// next.
+func TestAnActionSaysWhatItDid(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	n.run("flow", "submit", n.file(release))
+	h := &hand{node: n, b: b, base: n.signIn(b)}
+	b.Do(chromedp.Navigate(h.base + "c/1/flows/1"))
+	h.click(".sentence summary", "Pause")
+	h.click(".sheet[open] button", "Pause the flow")
+	b.Until(`document.querySelector(".flash[role=status]")?.innerText === "The flow is paused."`)
+	n.accessible(b, "a page with what was done")
+	n.run("flow", "resume", "1")
+	b.Until(`document.querySelector("h1").parentElement.innerText.includes("needs approval")`)
+	if !chromiumtest.Eval[bool](b, `!!document.querySelector(".flash")`) {
+		t.Error("what was done is not told any more, as the page has changed")
+	}
+	// What could not be done says so, and why.
+	n.run("flow", "approve", "1", "look")
+	b.Until(`document.querySelector("h1").parentElement.innerText.includes("succeeded")`)
+	chromiumtest.Eval[any](b, `(() => { const f = document.createElement("form"); f.method = "post"; f.action = `+
+		`"/console/c/1/flows/1/pause"; document.body.append(f); f.submit(); })()`)
+	b.Until(`document.querySelector(".flash.unwell")?.innerText.startsWith("This was not done: ")`)
+	visit(b, h.base+"c/1/flows", "release")
+	if chromiumtest.Eval[bool](b, `!!document.querySelector(".flash")`) {
+		t.Error("another page still says what was done")
+	}
+}
+
+func TestThePaletteSaysThatNothingIsFound(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	base := n.signIn(b)
+	b.Do(chromedp.Navigate(base + "c/1/"))
+	b.Press("/")
+	b.Until(`!!document.querySelector(".palette[open] a")`)
+	b.Press("812")
+	b.Until(`document.querySelector(".palette .none").innerText === "Nothing that you may see is called like that." && !document.querySelector(".palette a")`)
+	n.accessible(b, "the palette without a hit")
+	b.Press("\x1b")
+	b.Until(`!document.querySelector(".palette[open]")`)
+	b.Press("/flows")
+	b.Until(`!!document.querySelector(".palette a") && !document.querySelector(".palette .none").innerText`)
+}

@@ -1,0 +1,241 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/start"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/secret"
+)
+
+const (
+	// noteEvery is how often what started nothing is written, for each webhook at each node.
+	noteEvery = 10 * time.Second
+	// maxError bounds an error that is kept, in bytes.
+	maxError = 300
+)
+
+// errUnproven is what everybody gets who cannot prove to have the secret.
+var errUnproven = domain.Unauthenticatedf("there is no such webhook, or the signature is wrong")
+
+// TooOften is an [domain.ErrExhausted]: the webhook takes no more now.
+type TooOften struct {
+	PerMinute int
+	After     time.Duration
+}
+
+func (e *TooOften) Error() string {
+	return "this webhook takes " + strconv.Itoa(e.PerMinute) + " deliveries a minute; come again later"
+}
+func (e *TooOften) Unwrap() error { return domain.ErrExhausted }
+
+// Asked is a delivery that was let in.
+type Asked struct {
+	Webhook *domain.Webhook
+	// Request is the flow that it asks for; nil: `when` did not hold, and there is none.
+	Request *flow.Request
+}
+
+// Receive looks at a delivery: whether it is proven, whether there is room for it, and which
+// flow it asks for. Whoever cannot prove it is told nothing, and in the same time. What became
+// of a delivery is told with [Store.Settle].
+//
+// Errors: [domain.ErrUnauthenticated] for strangers, with the webhook in Asked where there is
+// one; those who are none get *[TooOften], [domain.ErrUnavailable] while it is paused,
+// [domain.ErrInvalid] where an expression fails.
+func (s *Store) Receive(ctx context.Context, tenant domain.TenantID, name string, d Delivery) (Asked, error) {
+	now := time.Now()
+	w, sealed, err := s.read(ctx, tenant, name)
+	if errors.Is(err, domain.ErrNotFound) || errors.Is(err, domain.ErrInvalid) {
+		return Asked{}, s.pretend(ctx, d, now)
+	} else if err != nil {
+		return Asked{}, err
+	}
+	a := Asked{Webhook: w}
+	if w.State.OldUntilMs <= now.UnixMilli() {
+		sealed.old = secret.Sealed{}
+	}
+	secrets, err := s.open(ctx, tenant, name, sealed)
+	if err != nil {
+		s.log.Error("the secret of a webhook cannot be read", "context", uint32(tenant), "webhook", name, "err", err)
+		return a, domain.Unavailablef("this node cannot check signatures now")
+	}
+	id, err := schemes[w.SchemeOr()].verify(d, secrets, now)
+	if err != nil {
+		return a, &unproven{err.Error()}
+	}
+	if after, ok := s.take(place{tenant, name}, id, w.Rate(), now); !ok {
+		return a, &TooOften{w.Rate(), after}
+	}
+	if w.Paused {
+		return a, domain.Unavailablef("webhook %q is paused", name)
+	}
+	params, holds, err := wants(ctx, w, d, id)
+	if err != nil || !holds {
+		return a, err
+	}
+	a.Request = &flow.Request{Caller: w.CallerID, Blueprint: w.Blueprint, Version: w.Version, Trigger: start.Trigger(name, id), Params: params,
+		Also: func(b *board.Batch, flow domain.FlowID) { s.started(b, w, flow) }}
+	return a, nil
+}
+
+// unproven says to the webhook's owners what is wrong, and nothing to others.
+type unproven struct{ why string }
+
+func (e *unproven) Error() string { return errUnproven.Error() }
+func (e *unproven) Unwrap() error { return domain.ErrUnauthenticated }
+
+// open opens the secrets of a webhook: two, as the decoy stands in for what there is not.
+func (s *Store) open(ctx context.Context, tenant domain.TenantID, name string, sealed sealedPair) ([]string, error) {
+	var secrets []string
+	for _, one := range []secret.Sealed{sealed.now, sealed.old} {
+		at := sealedAt(tenant, name)
+		if one.Text == "" {
+			var err error
+			if one, err = s.decoy(ctx); err != nil {
+				return nil, err
+			}
+			at = decoyAt
+		}
+		text, err := s.seal.Open(ctx, at, one)
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(secrets, text)
+	}
+	return secrets, nil
+}
+
+// decoyAt is the place of the decoy, which is no webhook's.
+const decoyAt = "ramet webhook: decoy"
+
+// decoy is a secret that nobody knows, sealed as those of webhooks are.
+func (s *Store) decoy(ctx context.Context) (secret.Sealed, error) {
+	s.mu.Lock()
+	made := s.made
+	s.mu.Unlock()
+	if made.Text != "" {
+		return made, nil
+	}
+	made, err := s.seal.Seal(ctx, decoyAt, standardSecret())
+	if err == nil {
+		s.mu.Lock()
+		s.made = made
+		s.mu.Unlock()
+	}
+	return made, err
+}
+
+// pretend does for a webhook that there is not what is done for others.
+func (s *Store) pretend(ctx context.Context, d Delivery, now time.Time) error {
+	if secrets, err := s.open(ctx, 0, "", sealedPair{}); err == nil { // else no webhook can be made here, either
+		_, _ = schemes[guessed(d)].verify(d, secrets, now) // it is not right
+	}
+	return errUnproven
+}
+
+// guessed is the scheme of a delivery by what it brings.
+func guessed(d Delivery) domain.WebhookScheme {
+	switch {
+	case d.Header.Get("X-Hub-Signature-256") != "":
+		return domain.WebhookGitHub
+	case d.Header.Get("Stripe-Signature") != "":
+		return domain.WebhookStripe
+	case d.Header.Get("X-Gitlab-Token") != "" || d.Header.Get("Authorization") != "":
+		return domain.WebhookToken
+	}
+	return domain.WebhookStandard
+}
+
+// started writes down a flow with the commit that makes it. A webhook that was deleted
+// or changed meanwhile makes none.
+func (s *Store) started(b *board.Batch, w *domain.Webhook, flow domain.FlowID) {
+	key := layout.Webhook(w.Name)
+	layout.WebhookGuard(b, w).Add(key, layout.WebhookStarted, 1).Set(key,
+		board.Field{Name: layout.WebhookLastMs, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},
+		board.Field{Name: layout.WebhookLastFlow, Value: strconv.FormatUint(uint64(flow), 10)})
+}
+
+// note is what started nothing and is not written yet.
+type note struct {
+	ignored, refused int64
+	why              string
+	atMs             int64
+	written          time.Time
+}
+
+// Settle writes down what became of a delivery that made no flow, or gathers it. Call it after
+// the answer: who sends must not see by its time whether there is such a webhook.
+func (s *Store) Settle(ctx context.Context, tenant domain.TenantID, a Asked, err error) {
+	if a.Webhook == nil || err == nil && a.Request != nil {
+		return
+	}
+	now := time.Now()
+	n := s.gather(place{tenant, a.Webhook.Name}, err, now)
+	if n == nil {
+		return
+	}
+	key := layout.Webhook(a.Webhook.Name)
+	b := board.Batch{Space: layout.SpaceOf(tenant)}
+	layout.WebhookGuard(&b, a.Webhook)
+	if n.ignored > 0 {
+		b.Add(key, layout.WebhookIgnored, n.ignored)
+	}
+	if n.refused > 0 {
+		b.Add(key, layout.WebhookRefused, n.refused)
+		b.Set(key, board.Field{Name: layout.WebhookRefusedMs, Value: strconv.FormatInt(n.atMs, 10)},
+			board.Field{Name: layout.WebhookLastError, Value: n.why})
+	}
+	if err := s.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) { // of one that has changed the next one is written
+		s.log.Warn("what a webhook refused is not written down", "context", uint32(tenant), "webhook", a.Webhook.Name, "err", err)
+	}
+}
+
+// gather adds a delivery that started nothing, and returns what is to be written; nil: nothing yet.
+func (s *Store) gather(p place, err error, now time.Time) *note {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.notes[p]
+	if n == nil {
+		if len(s.notes) >= maxPlaces {
+			clear(s.notes)
+		}
+		n = &note{}
+		s.notes[p] = n
+	}
+	if err == nil {
+		n.ignored++
+	} else {
+		why := err.Error()
+		if u := (*unproven)(nil); errors.As(err, &u) {
+			why = u.why
+		}
+		n.refused, n.why, n.atMs = n.refused+1, domain.PlainText(why, maxError), now.UnixMilli()
+	}
+	if now.Sub(n.written) < noteEvery {
+		return nil
+	}
+	out := *n
+	*n = note{written: now}
+	return &out
+}
+
+// add adds to a webhook what is gathered here and not written yet.
+func (s *Store) add(tenant domain.TenantID, w *domain.Webhook) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.notes[place{tenant, w.Name}]
+	if n == nil {
+		return
+	}
+	w.State.Ignored += n.ignored
+	if w.State.Refused += n.refused; n.refused > 0 {
+		w.State.RefusedMs, w.State.LastError = n.atMs, n.why
+	}
+}

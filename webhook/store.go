@@ -1,0 +1,280 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listing"
+	"github.com/ramet-run/ramet/secret"
+)
+
+// tries is how often a change is tried while others change the webhook, too.
+const tries = 8
+
+// Sealer seals secrets: a *[secret.Vault].
+type Sealer interface {
+	Seal(ctx context.Context, place, value string) (secret.Sealed, error)
+	Open(ctx context.Context, place string, s secret.Sealed) (string, error)
+}
+
+// Store keeps the webhooks of all contexts. What is known of them stands on the board; what it
+// has in memory is how much of their rates is used here. It is safe for concurrent use.
+type Store struct {
+	board board.Board
+	seal  Sealer
+	log   *slog.Logger
+	seed  maphash.Seed // of the sums of ids
+
+	mu    sync.Mutex
+	rates map[place]*rate
+	notes map[place]*note
+	made  secret.Sealed // the decoy; Text "": not yet
+}
+
+// place is a webhook of a context.
+type place struct {
+	tenant domain.TenantID
+	name   string
+}
+
+// sealedPair are the secrets of a webhook as they lie on the board.
+type sealedPair struct{ now, old secret.Sealed }
+
+// New returns the webhooks on a board. log may be nil.
+func New(b board.Board, seal Sealer, log *slog.Logger) *Store {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Store{board: b, seal: seal, log: log, seed: maphash.MakeSeed(), rates: map[place]*rate{}, notes: map[place]*note{}}
+}
+
+// sealedAt binds a secret to its webhook.
+func sealedAt(tenant domain.TenantID, name string) string {
+	return "ramet webhook of context " + strconv.FormatUint(uint64(tenant), 10) + ": " + name
+}
+
+// Create makes a webhook in the name of by. given is its secret; "": one is made. It returns
+// the secret, which is never told again.
+//
+// Errors: [domain.ErrInvalid]; [domain.ErrConflict] where there is one of that name, or no key
+// to seal its secret with; [domain.ErrLimit].
+func (s *Store) Create(ctx context.Context, tenant domain.TenantID, def domain.Webhook, given string, by domain.ActorID) (*domain.Webhook, string, error) {
+	def = def.Defined()
+	if err := s.check(&def); err != nil {
+		return nil, "", err
+	}
+	given, err := secretFor(&def, given)
+	if err == nil {
+		err = s.room(ctx, tenant)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	sealed, err := s.seal.Seal(ctx, sealedAt(tenant, def.Name), given)
+	if err != nil {
+		return nil, "", err
+	}
+	now := time.Now()
+	def.CallerID, def.CreatedAt, def.UpdatedAt = by, domain.At(now), domain.At(now)
+	def.State.Revision, def.State.RotatedMs = now.UnixMilli(), now.UnixMilli()
+	b := board.Batch{Space: layout.SpaceOf(tenant)}
+	b.Absent(layout.Webhook(def.Name)).Set(layout.Webhook(def.Name), append(layout.EncodeWebhook(&def),
+		board.Field{Name: layout.WebhookSecret, Value: sealed.Text}, board.Field{Name: layout.WebhookSecretKey, Value: sealed.Key})...)
+	if err := s.board.Commit(ctx, b); errors.Is(err, domain.ErrConflict) {
+		return nil, "", domain.Conflictf("there is a webhook %q; change it with `ramet webhook update`, or delete it first", def.Name)
+	} else if err != nil {
+		return nil, "", err
+	}
+	return &def, given, nil
+}
+
+func (s *Store) check(def *domain.Webhook) error {
+	if err := check(def); err != nil {
+		return err
+	}
+	if text, err := json.Marshal(def); err != nil || len(text) > domain.MaxWebhookBytes {
+		return domain.Invalidf("webhook %q has %d bytes as JSON, the limit is %d", def.Name, len(text), domain.MaxWebhookBytes)
+	}
+	return nil
+}
+
+// secretFor is a secret that is given, or a new one.
+func secretFor(w *domain.Webhook, given string) (string, error) {
+	if given == "" {
+		return schemes[w.SchemeOr()].fresh(), nil
+	}
+	return given, checkSecret(w.SchemeOr(), given)
+}
+
+// room refuses one webhook more than a context may have.
+func (s *Store) room(ctx context.Context, tenant domain.TenantID) error {
+	n := 0
+	for cursor := ""; ; {
+		keys, next, err := s.board.Keys(ctx, layout.SpaceOf(tenant), layout.WebhookPrefix, cursor, domain.MaxWebhooksOf)
+		if err != nil {
+			return err
+		}
+		if n += len(keys); n >= domain.MaxWebhooksOf {
+			return domain.Limitf("context %d has %d webhooks, which is the limit; delete some", tenant, n)
+		}
+		if cursor = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// Show reads a webhook.
+//
+// Errors: [domain.ErrNotFound].
+func (s *Store) Show(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, error) {
+	w, _, err := s.read(ctx, tenant, name)
+	if err == nil {
+		s.add(tenant, w)
+	}
+	return w, err
+}
+
+func (s *Store) read(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, sealedPair, error) {
+	if err := domain.ValidateWebhookName("webhook", name); err != nil {
+		return nil, sealedPair{}, err
+	}
+	key := layout.Webhook(name)
+	recs, err := s.board.Get(ctx, layout.SpaceOf(tenant), key)
+	if err != nil {
+		return nil, sealedPair{}, err
+	}
+	rec := recs[0]
+	if rec == nil {
+		return nil, sealedPair{}, domain.NotFoundf("webhook %q is not there", name)
+	}
+	w, err := layout.DecodeWebhook(key, rec)
+	return w, sealedPair{
+		secret.Sealed{Text: rec.Get(layout.WebhookSecret), Key: rec.Get(layout.WebhookSecretKey)},
+		secret.Sealed{Text: rec.Get(layout.WebhookOldSecret), Key: rec.Get(layout.WebhookOldSecretKey)},
+	}, err
+}
+
+// List lists the webhooks of a context by name.
+func (s *Store) List(ctx context.Context, tenant domain.TenantID) ([]domain.Webhook, error) {
+	list := []domain.Webhook{}
+	err := listing.All(ctx, s.board, layout.SpaceOf(tenant), layout.WebhookPrefix, domain.MaxWebhooksOf, func(key string, rec board.Record, err error) {
+		var w *domain.Webhook
+		if err == nil {
+			w, err = layout.DecodeWebhook(key, rec)
+		}
+		if err != nil {
+			s.log.Warn("webhook cannot be read", "context", uint32(tenant), "key", key, "err", err)
+			return
+		}
+		s.add(tenant, w)
+		list = append(list, *w)
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b domain.Webhook) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// Update changes the definition of a webhook, whose flows are in the name of by from then on.
+// Its secrets stay, so its scheme must.
+//
+// Errors: [domain.ErrNotFound], [domain.ErrInvalid]; [domain.ErrConflict] while others change
+// it, or for another scheme.
+func (s *Store) Update(ctx context.Context, tenant domain.TenantID, def domain.Webhook, by domain.ActorID) (*domain.Webhook, error) {
+	def = def.Defined()
+	if err := s.check(&def); err != nil {
+		return nil, err
+	}
+	return s.write(ctx, tenant, def.Name, func(old *domain.Webhook, _ sealedPair, now time.Time) ([]board.Field, error) {
+		if old.SchemeOr() != def.SchemeOr() {
+			return nil, domain.Conflictf("webhook %q is of scheme %s, and its secret belongs to that; delete it, and make one of scheme %s",
+				def.Name, old.SchemeOr(), def.SchemeOr())
+		}
+		changed := def
+		changed.CallerID, changed.CreatedAt, changed.State = by, old.CreatedAt, old.State
+		*old = changed
+		return nil, nil
+	})
+}
+
+// Rotate gives a webhook another secret, and takes the one before for as long as keep, too.
+// given is the new one; "": one is made. It returns it, which is never told again.
+//
+// Errors: as [Store.Create], and [domain.ErrNotFound].
+func (s *Store) Rotate(ctx context.Context, tenant domain.TenantID, name, given string, keep time.Duration) (*domain.Webhook, string, error) {
+	if keep < 0 || keep > domain.MaxWebhookKeep.Time() {
+		return nil, "", domain.Invalidf("keep %v: want 0 to %v", keep, domain.MaxWebhookKeep.Time())
+	}
+	w, _, err := s.read(ctx, tenant, name)
+	if err == nil {
+		given, err = secretFor(w, given)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	sealed, err := s.seal.Seal(ctx, sealedAt(tenant, name), given)
+	if err != nil {
+		return nil, "", err
+	}
+	w, err = s.write(ctx, tenant, name, func(w *domain.Webhook, was sealedPair, now time.Time) ([]board.Field, error) {
+		w.State.RotatedMs, w.State.OldUntilMs = now.UnixMilli(), 0
+		fields := []board.Field{{Name: layout.WebhookSecret, Value: sealed.Text}, {Name: layout.WebhookSecretKey, Value: sealed.Key},
+			{Name: layout.WebhookOldSecret}, {Name: layout.WebhookOldSecretKey}}
+		if keep > 0 {
+			w.State.OldUntilMs = now.Add(keep).UnixMilli()
+			fields[2].Value, fields[3].Value = was.now.Text, was.now.Key
+		}
+		return fields, nil
+	})
+	return w, given, err
+}
+
+// write changes the record of a webhook; change changes what it gets, and returns fields besides.
+func (s *Store) write(ctx context.Context, tenant domain.TenantID, name string,
+	change func(w *domain.Webhook, was sealedPair, now time.Time) ([]board.Field, error)) (*domain.Webhook, error) {
+	for range tries {
+		w, was, err := s.read(ctx, tenant, name)
+		if err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		b := board.Batch{Space: layout.SpaceOf(tenant)}
+		layout.WebhookGuard(&b, w)
+		fields, err := change(w, was, now)
+		if err != nil {
+			return nil, err
+		}
+		w.State.Revision++
+		w.UpdatedAt = domain.At(now)
+		b.Set(layout.Webhook(name), append(layout.EncodeWebhook(w), fields...)...)
+		if err = s.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+			return w, err
+		}
+	}
+	return nil, domain.Conflictf("webhook %q is changed by others all the time; try again", name)
+}
+
+// Delete removes a webhook; its flows stay.
+//
+// Errors: [domain.ErrNotFound].
+func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, error) {
+	w, _, err := s.read(ctx, tenant, name)
+	if err != nil {
+		return nil, err
+	}
+	b := board.Batch{Space: layout.SpaceOf(tenant)}
+	b.Delete(layout.Webhook(name))
+	return w, s.board.Commit(ctx, b)
+}

@@ -1,0 +1,105 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// This file makes the environment of jobs: that of the flow, over it that of the job, in
+// both of which values may be templates.
+
+// environment is what the script finds of the flow and the job: flow < job.
+func (x *run) environment() (map[string]string, error) {
+	env := make(map[string]string, len(x.job.EnvVars)+16)
+	of, err := x.r.e.envOf(x.Ctx, x.Claimed.Space, x.job)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(env, of)
+	maps.Copy(env, x.job.EnvVars)
+	if !x.job.EnvFill {
+		return env, nil
+	}
+	in, err := x.input()
+	if err != nil {
+		return nil, err
+	}
+	x.found = &in
+	return x.r.e.fillEnv(x.Ctx, x.Claimed.Space, x.job, env, &in)
+}
+
+// fillEnv puts into env, which it may change, what the names in its values stand for.
+//
+// Errors: a *resultError where that cannot be; those of the board.
+func (e *Engine) fillEnv(ctx context.Context, space board.Space, j *domain.Job, env map[string]string, in *domain.Input) (map[string]string, error) {
+	f, _, err := e.flowOf(ctx, space, j)
+	if err != nil {
+		return nil, err
+	}
+	filled := make(map[string]string, len(env)+16)
+	room := domain.MaxEnvBytes
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		text, err := domain.ParseTemplate(env[name]).Fill(room, func(place string) (string, bool, error) {
+			text, known := valueOf(place, j, &f, in)
+			switch {
+			case !known:
+				return "", false, domain.Invalidf("there is no %s: a param of that name, or a field of the element, is missing", place)
+			case strings.IndexByte(text, 0) >= 0:
+				return "", false, domain.Invalidf("%s has a NUL byte, which no variable can have", place)
+			}
+			return text, true, nil
+		})
+		if err != nil {
+			return nil, &resultError{domain.Invalidf("env %s: %v", name, err)}
+		}
+		room -= len(text)
+		filled[name] = text
+	}
+	return filled, nil
+}
+
+// valueOf is what a name in a template of a step's environment stands for; the names are
+// those of [domain.PlaceParams] and on.
+func valueOf(name string, j *domain.Job, f *knownFlow, in *domain.Input) (text string, known bool) {
+	first, rest, _ := strings.Cut(name, ".")
+	switch {
+	case first == domain.PlaceParams:
+		text, known = in.Params[rest]
+		return text, known
+	case first == domain.PlaceItem && in.Item != nil:
+		return itemField(string(in.Item), rest)
+	case name == domain.PlaceIndex && in.Index != nil:
+		return strconv.FormatInt(*in.Index, 10), true
+	case name == domain.PlaceStep:
+		return j.Step, true
+	case name == domain.PlaceFlowID:
+		return strconv.FormatUint(uint64(j.FlowID), 10), true
+	case name == domain.PlaceTrigger:
+		return f.trigger, true
+	case name == domain.PlaceBlueprint:
+		return f.blueprint, true
+	}
+	return "", false
+}
+
+// itemField is an element, or what lies in it at fields with dots between them: a text as
+// it is, all else as JSON.
+func itemField(item, fields string) (string, bool) {
+	for fields != "" {
+		var field string
+		field, fields, _ = strings.Cut(fields, ".")
+		var object map[string]json.RawMessage
+		if json.Unmarshal([]byte(item), &object) != nil || object[field] == nil {
+			return "", false
+		}
+		item = string(object[field])
+	}
+	return itemText(item), true
+}
