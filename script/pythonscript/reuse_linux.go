@@ -58,7 +58,7 @@ type resident struct {
 	house house
 	child *child
 	conn  *net.UnixConn
-	ready chan struct{}      // told when it waits for a job; closed by listen at its end
+	ready chan uint64        // told when it waits for a job: the number of the one behind it; closed by listen at its end
 	begun atomic.Bool        // it has said that it begins its job
 	job   atomic.Uint64      // the number of the job that it was given last, from 1; answers have it
 	room  *script.TempFolder // that work folders are moved into
@@ -255,7 +255,7 @@ func (s *residents) start(ctx context.Context, cell *jail.Jail, h house) *reside
 	if err != nil {
 		return nil
 	}
-	r := &resident{house: h, room: room, left: s.pool.cfg.Reuse, ready: make(chan struct{}, 1)}
+	r := &resident{house: h, room: room, left: s.pool.cfg.Reuse, ready: make(chan uint64, 1)}
 	if err := r.fork(s.pool, cell); err == nil {
 		select {
 		case <-ctx.Done(): // to give the job up is for who forks it
@@ -312,8 +312,8 @@ func (r *resident) fork(p *pool, cell *jail.Jail) error {
 }
 
 // listen reads its answers: that it waits for a job, or begins one. What else it may say ends
-// it, an answer about another job, too: a job may have written one, and whether its own answer
-// comes before that was looked at hangs on how quick everybody is.
+// it. About which job an answer is, is looked at by who waits for it: a job may have written
+// one itself, and how much later that is read hangs on how quick everybody is.
 func (r *resident) listen() {
 	defer close(r.ready)
 	var answer [frameBytes]byte
@@ -321,20 +321,22 @@ func (r *resident) listen() {
 		_, err := io.ReadFull(r.conn, answer[:])
 		kind, job := binary.NativeEndian.Uint32(answer[:]), binary.NativeEndian.Uint64(answer[8:])
 		switch {
-		case err != nil || job != r.job.Load():
+		case err != nil:
 			return
 		case kind == answerBegun:
-			r.begun.Store(true)
-		case kind != answerReady || !r.tell():
+			if job == r.job.Load() {
+				r.begun.Store(true)
+			}
+		case kind != answerReady || !r.tell(job):
 			return
 		}
 	}
 }
 
 // tell passes on that it waits, unless it has said so already.
-func (r *resident) tell() bool {
+func (r *resident) tell(job uint64) bool {
 	select {
-	case r.ready <- struct{}{}:
+	case r.ready <- job:
 		return true
 	default:
 		return false
@@ -431,18 +433,23 @@ func (r *resident) begin(ctx context.Context, body []byte, output *jail.Output) 
 
 // await waits for the end of a job, or of the interpreter, and makes it end when ctx does.
 func (r *resident) await(ctx context.Context, cell *jail.Jail, grace time.Duration) (end ending, stopped error, fit bool) {
-	for ready := r.ready; ; ready = nil {
+	fit = true
+	for ready := r.ready; ; {
 		select {
-		case _, said := <-ready:
-			if said && r.Hold() {
+		case job, said := <-ready:
+			switch {
+			case !said:
+				ready = nil
+				_ = r.conn.CloseWrite() // what it said was no answer, or it is ending: that is waited for
+			case job != r.job.Load():
+				fit = false // a job before this one has answered for itself
+			case fit && r.Hold():
 				return end, nil, true
-			}
-			if said { // the job has succeeded, and what it left ends with it
+			default: // the job has succeeded, and what it left ends with it
 				r.kill()
 				<-r.child.ended
 				return end, nil, false
 			}
-			_ = r.conn.CloseWrite() // what it said was no answer, or it is ending: that is waited for
 		case status, told := <-r.child.ended:
 			if !told {
 				end, stopped, _ = r.child.adopt(ctx, cell, 0, grace)

@@ -142,6 +142,25 @@ func TestAnythingUnusualEndsAnInterpreter(t *testing.T) {
 	}
 }
 
+// TestAJobAnswersForItself has a script say twice that it has ended. Whenever the second
+// answer is read, the next job of the interpreter is run once, and to its end.
+func TestAJobAnswersForItself(t *testing.T) {
+	for range 10 {
+		pool := keep(t, 100)
+		runs(t, pool, count, nil)
+		runs(t, pool, "import os, struct\nos.dup2(0, 1)\nos.dup2(0, 2)\n"+
+			"os.write(max(int(f) for f in os.listdir('/proc/self/fd')), struct.pack('<IiQ', 1, 0, 2))\n", nil)
+		var dir string
+		next := "open('ran', 'a').write('x')\nfor i in range(200000): pass\nprint('the end')\n"
+		if got := runs(t, pool, next, func(task *script.Task) { dir = task.Dir }); got != "the end" {
+			t.Errorf("got %q", got)
+		}
+		if ran, err := os.ReadFile(filepath.Join(dir, "ran")); err != nil || string(ran) != "x" {
+			t.Errorf("it ran %q, %v, want once", ran, err)
+		}
+	}
+}
+
 // TestAChildThatGoesOnBehindTheScriptIsNoJob: it is a copy of the interpreter, and ends
 // where that goes on.
 func TestAChildThatGoesOnBehindTheScriptIsNoJob(t *testing.T) {
@@ -170,11 +189,12 @@ func TestWhatIsEachJobsOwn(t *testing.T) {
 	}
 }
 
-// TestNothingRunsBetweenTwoJobs has a script say that it has ended, and go on.
+// TestNothingRunsBetweenTwoJobs has a script say that it has ended, as the first job of its
+// interpreter, and go on.
 func TestNothingRunsBetweenTwoJobs(t *testing.T) {
 	pool := keep(t, 100)
 	goesOn := "import os, struct\nos.write(max(int(f) for f in os.listdir('/proc/self/fd') if int(f) < 1024 and os.path.exists('/proc/self/fd/' + f)), " +
-		"struct.pack('<IiQ', 1, 0, 0))\nos.close(1)\nos.close(2)\nwhile True: pass\n"
+		"struct.pack('<IiQ', 1, 0, 1))\nos.close(1)\nos.close(2)\nwhile True: pass\n"
 	if got := runs(t, pool, goesOn, nil); got != "" {
 		t.Fatalf("got %q", got)
 	}
