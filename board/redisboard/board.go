@@ -109,6 +109,9 @@ func addressOf(opt *rueidis.ClientOption) string {
 // start looks at the server, and starts the goroutines once the first
 // subscription stands.
 func (b *Board) start(ctx context.Context) error {
+	if err := b.loaded(ctx); err != nil {
+		return err
+	}
 	if err := b.survey(ctx); err != nil {
 		return err
 	}

@@ -1,8 +1,11 @@
 package redisboard_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
@@ -66,6 +69,43 @@ func TestSpaceWithoutDatabase(t *testing.T) {
 	_, err := b.Get(t.Context(), 20, "r")
 	wantKind(t, "get", err, domain.ErrInvalid, words)
 	commit(t, b, &board.Batch{Space: 15})
+}
+
+// TestOpenWaitsWhileDataIsLoaded: a server that is loading its data is there, and is waited
+// for; whoever is told to end meanwhile does.
+func TestOpenWaitsWhileDataIsLoaded(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "appendonly no", "rdbcompression no")
+	writer := dial(t, s, 0)
+	for i := range 200 {
+		writer.do("SET", fmt.Sprint("text:", i), strings.Repeat(strconv.Itoa(i), 2000))
+	}
+	writer.do("SAVE")
+	s.RestartLoading()
+	impatient, cut := context.WithCancel(t.Context())
+	for _, c := range []struct {
+		ctx  context.Context
+		then func()
+		want error
+	}{
+		{impatient, func() { cut() }, context.Canceled},
+		{t.Context(), func() { dial(t, s, 0).do("CONFIG", "SET", "key-load-delay", "0") }, nil},
+	} {
+		log := &testwait.Log{}
+		done := make(chan error, 1)
+		go func() {
+			b, err := redisboard.Open(c.ctx, s.URL(), redisboard.Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
+			if err == nil {
+				b.Close()
+			}
+			done <- err
+		}()
+		log.Await(t, "redis is loading its data", 1)
+		c.then()
+		if err := <-done; !errors.Is(err, c.want) {
+			t.Errorf("got %v, want %v", err, c.want)
+		}
+	}
 }
 
 // A user who may not use CONFIG: databases are counted by trying, and what

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -130,15 +131,30 @@ func lines(conf []string) string {
 	return b.String()
 }
 
+// RestartLoading is Restart that does not wait until the data is there: the server takes
+// what seems for ever over each key, until its setting key-load-delay is 0.
+func (s *Server) RestartLoading() {
+	s.t.Helper()
+	s.Kill()
+	s.runUntil(func() bool { return strings.Contains(s.ask("INFO persistence"), "\r\nloading:1\r\n") },
+		"--key-load-delay", "100000", "--loading-process-events-interval-bytes", "1024")
+}
+
 // run starts the process and waits until it answers.
 func (s *Server) run() {
 	s.t.Helper()
-	s.cmd = exec.Command(s.bin, s.args...)
+	s.runUntil(s.ping)
+}
+
+// runUntil starts the process and waits until something is so.
+func (s *Server) runUntil(is func() bool, flags ...string) {
+	s.t.Helper()
+	s.cmd = exec.Command(s.bin, slices.Concat(s.args, flags)...)
 	if err := leash.Start(s.cmd, syscall.SIGKILL); err != nil {
 		s.t.Fatalf("start %s: %v", s.bin, err)
 	}
 	for end := time.Now().Add(ready); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if s.ping() {
+		if is() {
 			return
 		}
 	}
