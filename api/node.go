@@ -30,7 +30,7 @@ var (
 	}, LogLevelParams{Level: "debug"})
 	NodeBackup = op[Bytes](Operation{
 		Name: "node.backup", Method: "POST", Path: "/admin/backup", Right: domain.VerbAdministrate, ByHand: true, Bytes: "application/vnd.ramet.backup",
-		Summary: "Answer with a backup of the board, and of the archive, the event streams and the keys in the data folder of this node. " +
+		Summary: "Answer with a backup of the board, and of the archive, the event streams, the files that jobs left and the keys in the data folder of this node. " +
 			"It is whole where its last block says so.",
 	}, AdminParams{})
 	NodeDiscard = op[ValueDiscarded](Operation{

@@ -4,10 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/artifact"
+	"github.com/ramet-run/ramet/artifact/folderstore"
 	"github.com/ramet-run/ramet/backup"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
@@ -231,4 +238,85 @@ func TestCopied(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestArtifacts: files that jobs left come back as they were; one that was damaged in the store
+// already is named, keeps nobody from the rest, and comes back to nobody.
+func TestArtifacts(t *testing.T) {
+	src := memboard.Open()
+	living(t, src)
+	dir := t.TempDir()
+	store := openFolder(t, dir)
+	large := make([]byte, 1<<20) // it lies in the backup as it is, for nothing makes it smaller
+	_, _ = rand.NewChaCha8([32]byte{}).Read(large)
+	kept := map[string][]byte{}
+	for _, data := range [][]byte{large, []byte("a report"), {}} {
+		b, err := store.Put(t.Context(), 7, bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[b.Sum] = data
+	}
+	bad, err := store.Put(t.Context(), 8, strings.NewReader("to be damaged"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "8", bad.Sum[:2], bad.Sum)
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("was damaged  "), 0o400)); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	wrote, err := backup.Write(t.Context(), &text, backup.Source{Board: src, Artifacts: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := backup.Verify(t.Context(), bytes.NewReader(text.Bytes()), nil)
+	named := []string{bad.Sum + " of context 8"}
+	if err != nil || s.Artifacts != 4 || !slices.Equal(s.Damaged, named) || !slices.Equal(wrote.Damaged, named) {
+		t.Fatalf("got %+v, %v; want %s to be named", s, err, named)
+	}
+
+	_, err = backup.Restore(t.Context(), bytes.NewReader(text.Bytes()), backup.Target{Board: memboard.Open()})
+	if !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), "artifacts: none") {
+		t.Errorf("without a place for them: got %v", err)
+	}
+	if _, err := backup.Restore(t.Context(), bytes.NewReader(text.Bytes()), backup.Target{Board: memboard.Open(), NoArtifacts: true}); err != nil {
+		t.Error(err)
+	}
+	to := openFolder(t, t.TempDir())
+	target := backup.Target{Board: memboard.Open(), Artifacts: to, Folder: t.TempDir()}
+	if _, err := backup.Restore(t.Context(), bytes.NewReader(text.Bytes()), target); err != nil {
+		t.Fatal(err)
+	}
+	for sum, want := range kept {
+		r, err := artifact.Read(t.Context(), to, 7, sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(r)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s has %d bytes, %v; want %d", sum, len(got), err, len(want))
+		}
+		r.Close()
+	}
+	for b, err := range to.Blobs(t.Context(), 8) {
+		t.Errorf("what was damaged is there as %+v, %v", b, err)
+	}
+
+	// What is damaged in the backup itself says which artifact it is in.
+	broken := text.Bytes()
+	broken[bytes.Index(broken, large[1000:1100])] ^= 1
+	_, err = backup.Verify(t.Context(), bytes.NewReader(broken), nil)
+	if !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), "in the artifact ") {
+		t.Errorf("got %v, want the artifact named", err)
+	}
+}
+
+func openFolder(t *testing.T, dir string) artifact.Store {
+	t.Helper()
+	s, err := folderstore.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -21,7 +21,9 @@
 //	n     names in the archive: lines of JSON
 //	m     marks of the archive: JSON
 //	s     the name of an event stream, which begins with this block
-//	c     bytes of that stream, as its broker copies it
+//	p     a file that a job left, which begins with this block: JSON, of which context and
+//	      with which sum
+//	c     bytes of that stream, as its broker copies it, or of that file
 //	f     a file of the node: JSON
 //	e     the end: JSON, [Summary]
 //

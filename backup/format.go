@@ -50,26 +50,36 @@ type Head struct {
 	Archive bool `json:"archive"`
 	Streams bool `json:"streams"`
 	Files   bool `json:"files"`
+	// Artifacts says whether the files that jobs left are in it, and ArtifactsAt where they
+	// are if they are elsewhere.
+	Artifacts   bool   `json:"artifacts,omitzero"`
+	ArtifactsAt string `json:"artifacts_at,omitzero"`
 }
 
 // Summary counts what a backup has.
 type Summary struct {
-	Head     Head   `json:"head"`
-	Spaces   int    `json:"spaces"`
-	Records  int64  `json:"records"`
-	Lists    int64  `json:"lists"`
-	Sets     int64  `json:"sets"`
-	Alarms   int64  `json:"alarms"`
-	Live     int64  `json:"live"`
-	Counters int64  `json:"counters"`
-	Leases   int64  `json:"leases"`
-	Archived int64  `json:"archived"`
-	Names    int64  `json:"names"`
-	Streams  int    `json:"streams"`
-	Files    int    `json:"files"`
-	Bytes    int64  `json:"bytes"`            // before compression
-	Skipped  int64  `json:"skipped,omitzero"` // keys of a kind that no board has, or that cannot be read
-	Digest   string `json:"digest"`           // of the board's items
+	Head     Head  `json:"head"`
+	Spaces   int   `json:"spaces"`
+	Records  int64 `json:"records"`
+	Lists    int64 `json:"lists"`
+	Sets     int64 `json:"sets"`
+	Alarms   int64 `json:"alarms"`
+	Live     int64 `json:"live"`
+	Counters int64 `json:"counters"`
+	Leases   int64 `json:"leases"`
+	Archived int64 `json:"archived"`
+	Names    int64 `json:"names"`
+	Streams  int   `json:"streams"`
+	Files    int   `json:"files"`
+	// Artifacts are blobs that jobs left, and Damaged those of them, at most 100, that were
+	// not what they should be when they were backed up.
+	Artifacts     int64    `json:"artifacts,omitzero"`
+	ArtifactBytes int64    `json:"artifact_bytes,omitzero"`
+	Damaged       []string `json:"damaged,omitzero"`
+
+	Bytes   int64  `json:"bytes"`            // before compression
+	Skipped int64  `json:"skipped,omitzero"` // keys of a kind that no board has, or that cannot be read
+	Digest  string `json:"digest"`           // of the board's items
 }
 
 // Items is how many items of the board there are.
@@ -139,7 +149,9 @@ type Reader struct {
 	at    int64 // bytes read
 	buf   []byte
 	plain []byte
-	ended bool
+	// within says what the blocks are part of, for people.
+	within string
+	ended  bool
 }
 
 // NewReader begins to read a backup.
@@ -190,7 +202,7 @@ func (r *Reader) take(n int) ([]byte, error) {
 }
 
 func (r *Reader) damaged(at int64, format string, args ...any) error {
-	return domain.Invalidf("the backup is damaged in the block at byte %d: %s; use another copy of it", at, fmt.Sprintf(format, args...))
+	return domain.Invalidf("the backup is damaged in the block at byte %d%s: %s; use another copy of it", at, r.within, fmt.Sprintf(format, args...))
 }
 
 // next reads a block; its payload is good until the next call.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
@@ -30,6 +31,7 @@ type taker struct {
 	record func([]archive.Record) error
 	names  func([]archive.Claimed) error
 	stream func(name domain.StreamName, from io.Reader) error
+	blob   func(b blob, from io.Reader) error
 }
 
 // read reads a backup, hands out its parts, and holds them against its end.
@@ -60,7 +62,7 @@ func read(ctx context.Context, from io.Reader, progress func(int64), take taker)
 			if err := g.open.end(); err != nil {
 				return g.Summary, err
 			}
-			g.open = nil
+			g.open, g.within = nil, ""
 		}
 		if kind == 'e' {
 			return g.Summary, g.end(payload)
@@ -79,7 +81,7 @@ type reading struct {
 	told   func(items int64) // nil: nobody asks how far it is
 	sum    *digest
 	spaces map[board.Space]struct{}
-	open   *pasting // the stream that is read
+	open   *pasting // the stream or artifact that is read
 }
 
 // block hands out what a block has, by its kind.
@@ -96,9 +98,11 @@ func (g *reading) block(kind byte, payload []byte) error {
 	case 's':
 		g.stream(domain.StreamName(payload))
 		return nil
+	case 'p':
+		return g.artifact(payload)
 	case 'c':
 		if g.open == nil {
-			return domain.Invalidf("the backup has a part of a stream before the stream itself, before byte %d", g.at)
+			return domain.Invalidf("the backup has a part of a stream or an artifact before that itself, before byte %d", g.at)
 		}
 		return g.open.write(payload)
 	}
@@ -181,7 +185,7 @@ func (g *reading) end(payload []byte) error {
 		return err
 	}
 	g.Spaces, g.Digest, g.Bytes, g.Skipped = len(g.spaces), g.sum.String(), end.Bytes, end.Skipped
-	if g.Summary != end {
+	if !reflect.DeepEqual(g.Summary, end) {
 		return domain.Invalidf("the backup has not what its end says it has: %d items of the board and %d archived records, want %d and %d; "+
 			"use another one", g.Items(), g.Archived, end.Items(), end.Archived)
 	}
@@ -213,7 +217,7 @@ func each[T any](payload []byte) (list []T, err error) {
 	}
 }
 
-// pasting is a stream of which parts come.
+// pasting is a stream or an artifact of which parts come.
 type pasting struct {
 	to   *io.PipeWriter
 	done chan error // what came of it; capacity 1

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/artifact"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -36,6 +37,10 @@ type Target struct {
 	// Streams opens the event streams to fill, after the files are there. Nil: those of
 	// the backup are passed over.
 	Streams func(ctx context.Context, again bool) (stream.Log, error)
+	// Artifacts is where files that jobs left go. Nil: there is no place, and a backup that
+	// has some is refused unless NoArtifacts says so.
+	Artifacts   artifact.Store
+	NoArtifacts bool
 	// Folder is where files of the node go. "": they are passed over.
 	Folder string
 	// Alone says that nobody else can have the board open.
@@ -120,12 +125,19 @@ func (r *restoring) taker(ctx context.Context) taker {
 	if r.Streams != nil {
 		take.stream = func(name domain.StreamName, from io.Reader) error { return r.paste(ctx, name, from) }
 	}
+	if r.Artifacts != nil {
+		take.blob = func(b blob, from io.Reader) error { return r.keep(ctx, b, from) }
+	}
 	return take
 }
 
 func (r *restoring) begin(ctx context.Context, h Head) (err error) {
 	if h.Archive && r.Archive == nil && !r.NoArchive {
 		return domain.Invalidf("the backup has an archive: say where that goes with --archive, or leave it with --archive none")
+	}
+	if h.Artifacts && r.Artifacts == nil && !r.NoArtifacts {
+		return domain.Invalidf("the backup has files that jobs left, and beside a board that nodes share there is no place for them unless you say which: " +
+			"name it as artifacts in the config file that you give with --config, or leave them with artifacts: none there")
 	}
 	r.load, err = begin(ctx, r.Board, cmp.Or(r.From, "a backup")+" of "+h.at(), r.Alone, r.Overwrite)
 	if err != nil || !h.Archive || r.Archive == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/artifact"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -30,6 +31,9 @@ type Source struct {
 	Archive archive.Archive
 	// Streams of the board's sagas. Nil: they are not part of the backup.
 	Streams stream.Copier
+	// Artifacts are the files that jobs left. Nil: they are not part of the backup, and
+	// Head.ArtifactsAt says where they are.
+	Artifacts artifact.Store
 	// Folder and Names are files of the node, by their names in its folder: a name of a
 	// folder stands for the files in it. Those that are not there are passed over.
 	Folder string
@@ -78,6 +82,13 @@ func Write(ctx context.Context, to io.Writer, src Source) (s Summary, err error)
 		return s, err
 	}
 	s.Head.Board = recs[0].Get(layout.IdentityID)
+	spaces, err := b.Spaces(ctx)
+	if err != nil {
+		return s, err
+	}
+	if s.Head.Artifacts, err = hasArtifacts(ctx, src.Artifacts, spaces); err != nil {
+		return s, err
+	}
 	w, err := NewWriter(to)
 	if err != nil {
 		return s, err
@@ -90,6 +101,7 @@ func Write(ctx context.Context, to io.Writer, src Source) (s Summary, err error)
 		func() error { return w.board(ctx, b, &s) },
 		func() error { return w.archive(ctx, rows, &s) },
 		func() error { return w.streams(ctx, src.Streams, &s) },
+		func() error { return w.artifacts(ctx, src.Artifacts, spaces, &s) },
 	} {
 		if err := part(); err != nil {
 			return s, err

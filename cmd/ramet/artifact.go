@@ -46,6 +46,11 @@ func folder(dir string) (artifact.Store, error) {
 	return s, nil
 }
 
+// ownArtifacts reports whether files that jobs left lie in the data folder.
+func (p *parts) ownArtifacts() bool {
+	return p.options.artifactURL == "" && p.artifacts != nil
+}
+
 // openArtifacts opens the node's store of artifacts.
 func (p *parts) openArtifacts(_ context.Context, o options) (err error) {
 	p.artifacts, err = openArtifactStore(o.artifactURL, o.boardURL, o.dataDir)

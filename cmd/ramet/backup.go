@@ -38,11 +38,22 @@ func (p *parts) backup(ctx context.Context, to io.Writer) error {
 	if p.ownStreams {
 		src.Streams, _ = p.streams.(stream.Copier)
 	}
+	if p.artifacts != nil {
+		if p.ownArtifacts() {
+			src.Artifacts = p.artifacts
+		} else {
+			src.Head.ArtifactsAt = p.artifacts.Where()
+		}
+	}
 	s, err := backup.Write(ctx, to, src)
 	if err != nil {
 		return err
 	}
-	p.log.InfoContext(ctx, "node was backed up", "records", s.Records, "archived", s.Archived, "streams", s.Streams, "bytes", s.Bytes)
+	if len(s.Damaged) > 0 {
+		p.log.WarnContext(ctx, "files that jobs left are damaged in the store, and so in the backup", "artifacts", s.Damaged)
+	}
+	p.log.InfoContext(ctx, "node was backed up", "records", s.Records, "archived", s.Archived, "streams", s.Streams, "artifacts", s.Artifacts,
+		"bytes", s.Bytes)
 	return nil
 }
 
@@ -182,6 +193,13 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 		to.Archive = func(ctx context.Context, again bool) (archive.Archive, error) {
 			return t.openArchive(ctx, place, again)
 		}
+	}
+	if to.Artifacts, err = openArtifactStore(t.artifactURL, t.boardURL, t.dataDir); err != nil {
+		return s, err
+	}
+	to.NoArtifacts = t.artifactURL == "none"
+	if to.Artifacts != nil {
+		defer func() { err = errors.Join(err, to.Artifacts.Close()) }()
 	}
 	return backup.Restore(ctx, o.From, to)
 }

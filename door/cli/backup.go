@@ -51,9 +51,10 @@ func (a *app) backupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "backup FILE", Short: "Back up the node that is reached, while it works", Args: cobra.ExactArgs(1),
 		Annotations: map[string]string{takesArgs: "yes"},
-		Long: `Back up the node that is reached, while it works: its board, wherever that lies, and the archive, the event streams and
-the keys in its data folder. FILE is there when the backup is whole and on the disk, and not before; - is standard output. It has the
-keys of the node, and what is not encrypted of contexts: encrypt it, or keep it where nobody else reads. It is the operator's.`,
+		Long: `Back up the node that is reached, while it works: its board, wherever that lies, and the archive, the event streams,
+the files that jobs left and the keys in its data folder. FILE is there when the backup is whole and on the disk, and not before;
+- is standard output. It has the keys of the node, and what is not encrypted of contexts: encrypt it, or keep it where nobody else
+reads. It is the operator's.`,
 		Example: "  ramet backup /backups/ramet.backup\n  ramet backup --encrypt-to age1… /backups/ramet.backup.age\n  ramet backup - >ramet.backup",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
@@ -82,7 +83,10 @@ the place. No node is asked.`,
 			if err != nil {
 				return err
 			}
-			return a.print(s, func(t *table) { summaryTable(t, args[0], s) })
+			if err := a.print(s, func(t *table) { summaryTable(t, args[0], s) }); err != nil || len(s.Damaged) == 0 {
+				return err
+			}
+			return domain.Invalidf("the backup has damaged artifacts: %s; all else in it is whole, and can be restored", strings.Join(s.Damaged, ", "))
 		},
 	}
 	from.openFlags(c)
@@ -95,8 +99,9 @@ func (a *app) restoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Fill an empty board from a backup", Args: cobra.ExactArgs(1),
 		Long: `Fill an empty board from a backup: that of --data, or the one that --board names. The archive goes to --archive, event streams and
-keys to --data. No node may use the board. A new epoch begins: what came after the backup is lost, numbers go on far beyond those that were given out,
-and jobs that ran are taken again under a new attempt. A restore that was interrupted is begun again by the same command; until then no node starts there.`,
+keys to --data, files that jobs left to where --config says, or beside an embedded board to --data. No node may use the board. A new epoch
+begins: what came after the backup is lost, numbers go on far beyond those that were given out, and jobs that ran are taken again under a new attempt.
+A restore that was interrupted is begun again by the same command; until then no node starts there.`,
 		Example: "  ramet restore /backups/ramet.backup --data /var/lib/ramet\n" +
 			"  ramet restore /backups/ramet.backup --data /var/lib/ramet --board redis://localhost:6379 --archive sqlite:archive.db",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -165,6 +170,15 @@ func summaryTable(t *table, name string, s backup.Summary) {
 	}
 	if s.Head.Streams {
 		t.field("event streams", s.Streams)
+	}
+	switch {
+	case s.Head.ArtifactsAt != "":
+		t.field("artifacts", "not in the backup: they are in "+s.Head.ArtifactsAt)
+	case s.Artifacts > 0:
+		t.field("artifacts", fmt.Sprintf("%d, %s", s.Artifacts, size(uint64(s.ArtifactBytes))))
+	}
+	for _, name := range s.Damaged {
+		t.field("damaged", name+" was so in the store already: no restore has it")
 	}
 	t.field("files", s.Files)
 	t.field("bytes", s.Bytes)

@@ -62,7 +62,7 @@ var may = map[string][]string{
 	"post":   {"tracing", "board", "bus", "flow", "identity", "layout", "lease", "listing", "work", "internal/intake", "internal/pause", "queue"},
 	"lease":  {"board", "layout", "internal/pause"},
 	"circle": {"board", "layout", "lease", "script", "internal/pause", "queue"},
-	"backup": {"archive", "board", "layout", "queue", "stream"},
+	"backup": {"archive", "artifact", "board", "layout", "queue", "stream"},
 	"bulk":   {"board", "layout", "listing"},
 	"node": {"tracing", "encryption", "archive", "artifact", "ban", "bulk", "bus", "circle", "effect", "egress", "egress", "saga", "stream",
 		"identity", "post", "board",
