@@ -47,6 +47,7 @@
 // # Half a board
 //
 // A board that is being filled has the record [layout.Restoring] from the first batch
-// on until the last one, and no node starts on it. A load that was interrupted is begun
-// again, and writes each key as if it were not there.
+// on until the last one, and no node starts on it. A restore that was interrupted is begun
+// again, and writes each key as if it were not there; a copy reads what lies there, and
+// writes the rest.
 package backup

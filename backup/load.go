@@ -29,6 +29,7 @@ type load struct {
 	board   board.Board
 	limit   int  // bytes of a batch
 	again   bool // something may lie under the keys
+	goesOn  bool // with what an interrupted copy has left
 	now     int64
 	batches []board.Batch
 	size    int // of the last batch
@@ -57,6 +58,15 @@ func newLoad(b board.Board) *load {
 //
 // Errors: [domain.ErrConflict] for a board that is not empty, or that nodes use.
 func begin(ctx context.Context, b board.Board, from string, alone, overwrite bool) (*load, error) {
+	l, err := mark(ctx, b, from, alone, overwrite)
+	if err == nil && l.again {
+		err = empty(ctx, b)
+	}
+	return l, err
+}
+
+// mark is begin that leaves what lies there.
+func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool) (*load, error) {
 	l := newLoad(b)
 	recs, err := b.Get(ctx, 0, layout.Restoring)
 	if err != nil {
@@ -76,16 +86,11 @@ func begin(ctx context.Context, b board.Board, from string, alone, overwrite boo
 		l.again = what != ""
 	} else {
 		l.again = true
+		l.goesOn = recs[0].Get(layout.RestoringFrom) == domain.PlainText(from, 400)
 	}
 	mark := new(board.Batch).Set(layout.Restoring, board.Field{Name: layout.RestoringFrom, Value: domain.PlainText(from, 400)},
 		board.Field{Name: layout.RestoringSinceMs, Value: strconv.FormatInt(l.now, 10)})
-	if err := b.Commit(ctx, *mark); err != nil {
-		return nil, err
-	}
-	if l.again {
-		return l, empty(ctx, b)
-	}
-	return l, nil
+	return l, b.Commit(ctx, *mark)
 }
 
 // unused refuses a board on which a node was seen a moment ago. One that nobody else can
@@ -148,6 +153,10 @@ func empty(ctx context.Context, b board.Board) error {
 			return err
 		}
 	}
+	return emptyAlarms(ctx, b)
+}
+
+func emptyAlarms(ctx context.Context, b board.Board) error {
 	for {
 		page, err := b.Alarms(ctx, board.Alarm{}, marksPage)
 		if err != nil || len(page) == 0 {
@@ -180,9 +189,12 @@ func emptySpace(ctx context.Context, b board.Board, s board.Space) error {
 			}
 		}
 		if cursor = next; cursor == "" {
-			break
+			return emptyLive(ctx, b, s)
 		}
 	}
+}
+
+func emptyLive(ctx context.Context, b board.Board, s board.Space) error {
 	for {
 		live, err := b.Live(ctx, s, board.LiveItem{}, marksPage)
 		if err != nil || len(live) == 0 {
@@ -200,6 +212,7 @@ func emptySpace(ctx context.Context, b board.Board, s board.Space) error {
 
 // add takes items, and commits them when there are many.
 func (l *load) add(ctx context.Context, items []item) error {
+	var due []item
 	for _, it := range items {
 		switch {
 		case it.kind == kindLease:
@@ -223,6 +236,13 @@ func (l *load) add(ctx context.Context, items []item) error {
 		if it.kind == kindRecord && it.key == layout.Tenant(domain.TenantID(it.space)) {
 			l.unborn = append(l.unborn, callers(it)...)
 		}
+		due = append(due, it)
+	}
+	due, err := l.missing(ctx, due)
+	if err != nil {
+		return err
+	}
+	for _, it := range due {
 		if err := l.put(ctx, it); err != nil {
 			return err
 		}

@@ -295,7 +295,16 @@ func Copy(ctx context.Context, from, to Side, overwrite bool, progress func(item
 	if err := unused(ctx, from.Board, from.Alone); err != nil {
 		return s, fmt.Errorf("the board to copy from: %w", err)
 	}
-	l, err := begin(ctx, to.Board, from.Name, to.Alone, overwrite)
+	l, err := mark(ctx, to.Board, from.Name, to.Alone, overwrite)
+	if err != nil {
+		return s, err
+	}
+	switch {
+	case l.goesOn:
+		err = prune(ctx, from.Board, to.Board)
+	case l.again:
+		err = empty(ctx, to.Board)
+	}
 	if err != nil {
 		return s, err
 	}

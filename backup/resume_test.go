@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/backup"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // TestACopyThatWasKilledIsBegunAgain: half a board is one that no node starts on, and the same
@@ -36,6 +39,82 @@ func TestACopyThatWasKilledIsBegunAgain(t *testing.T) {
 				t.Error(err)
 			}
 			lapsed(t, dst)
+		})
+	}
+}
+
+// failing is a board on which a load comes to its very end, and fails there. It counts the
+// records that were written.
+type failing struct {
+	board.Board
+	last    bool
+	records int
+}
+
+var errLast = errors.New("killed")
+
+func (f *failing) Commit(ctx context.Context, b board.Batch) error {
+	for _, op := range b.Ops {
+		if f.last && op.Kind == board.OpDelete && op.Key == layout.Restoring {
+			return errLast
+		}
+	}
+	return f.Board.Commit(ctx, b)
+}
+
+func (f *failing) CommitEach(ctx context.Context, batches []board.Batch) []error {
+	for _, b := range batches {
+		for _, op := range b.Ops {
+			if op.Kind == board.OpSet {
+				f.records++
+			}
+		}
+	}
+	return f.Board.CommitEach(ctx, batches)
+}
+
+// TestACopyGoesOnWhereItWasKilled: what lies there as it should is not written again, whatever
+// else lies there is made as it should, and who ran has run out once.
+func TestACopyGoesOnWhereItWasKilled(t *testing.T) {
+	for name, open := range drivers(t) {
+		t.Run(name, func(t *testing.T) {
+			src, dst := memboard.Open(), &failing{Board: open(), last: true}
+			living(t, src)
+			from, to := backup.Side{Board: src, Name: "home"}, backup.Side{Board: dst}
+			if _, err := backup.Copy(t.Context(), from, to, false, nil); !errors.Is(err, errLast) {
+				t.Fatalf("got %v", err)
+			}
+			first := dst.records
+			set := func(key, value string) board.Batch {
+				return *(&board.Batch{Space: 7}).Set(key, board.Field{Name: "a", Value: value})
+			}
+			for _, c := range []struct {
+				b    board.Board
+				what board.Batch
+			}{
+				{src, *(&board.Batch{Space: 7}).Delete("job:1:20").Delete("set").Include("set", "c")},
+				{src, set("job:1:21", "changed")},
+				{src, set("new", "1")},
+				{dst.Board, set("foreign", "1")},
+				{dst.Board, *(&board.Batch{Space: 7}).Expire("job:1:22", time.Hour).Delete("job:1:23").Include("job:1:23", "no record").SetAlarm("x", time.Now())},
+				{dst.Board, *(&board.Batch{Space: 7}).Live("x", time.Now()).PushLeft("queue:python", "job:1:9")},
+			} {
+				if err := c.b.Commit(t.Context(), c.what); err != nil {
+					t.Fatal(err)
+				}
+			}
+			dst.last, dst.records = false, 0
+			if _, err := backup.Copy(t.Context(), from, to, false, nil); err != nil {
+				t.Fatal(err)
+			}
+			if dst.records > first/10 {
+				t.Errorf("%d records were written again, of %d", dst.records, first)
+			}
+			lapsed(t, dst.Board)
+			got, err := dst.Get(t.Context(), 7, "job:1:21", "foreign", "job:1:20", "job:1:22")
+			if err != nil || got[0].Get("a") != "changed" || got[1] != nil || got[2] != nil || got[3].Get("status") != "dispatched" {
+				t.Errorf("got %v, %v", got, err)
+			}
 		})
 	}
 }

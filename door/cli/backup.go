@@ -138,7 +138,7 @@ func (a *app) boardCommand() *cobra.Command {
 	copied := &cobra.Command{
 		Use: "copy FROM TO", Short: "Copy a board to an empty one, and compare them", Args: cobra.ExactArgs(2),
 		Long: `Copy a board to an empty one, of whatever kind, and compare them. FROM and TO are URLs of boards (redis://, etcd://, …) or data folders.
-No node may use either. The archive, event streams and keys stay where they are. A copy that was interrupted is begun again by the same command.`,
+No node may use either. The archive, event streams and keys stay where they are. A copy that was interrupted goes on by the same command.`,
 		Example: "  ramet board copy /var/lib/ramet redis://localhost:6379",
 		RunE: func(c *cobra.Command, args []string) error {
 			if a.hooks.CopyBoard == nil {

@@ -1,0 +1,114 @@
+package backup
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/layout"
+)
+
+// This file goes on with a copy that was interrupted. It trusts nothing of what lies there:
+// what is as it should be stays, all else is written, and both boards are compared in the
+// end as after any other copy.
+
+// expiryOff is how far apart the instants may be at which a key expires on both boards.
+const expiryOff = 60_000 // ms
+
+// prune removes from a board that was filled half what the other one has not, or not as the
+// same kind of thing; of what is no record nothing stays.
+func prune(ctx context.Context, from, to board.Board) error {
+	spaces, err := to.Spaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range spaces {
+		if err := pruneKeys(ctx, from, to, s); err != nil {
+			return err
+		}
+		if err := emptyLive(ctx, to, s); err != nil {
+			return err
+		}
+	}
+	return emptyAlarms(ctx, to)
+}
+
+func pruneKeys(ctx context.Context, from, to board.Board, s board.Space) error {
+	for cursor := ""; ; {
+		keys, next, err := to.Keys(ctx, s, "", cursor, board.MaxOps)
+		if err != nil {
+			return err
+		}
+		want, err := from.Stat(ctx, s, keys...)
+		if err != nil {
+			return err
+		}
+		got, err := to.Stat(ctx, s, keys...)
+		if err != nil {
+			return err
+		}
+		batch := board.Batch{Space: s}
+		for i, key := range keys {
+			if s == 0 && key == layout.Restoring || stays(key, want[i], got[i]) {
+				continue
+			}
+			batch.Delete(key)
+		}
+		for part := range slices.Chunk(batch.Ops, board.MaxOps) {
+			if err := to.Commit(ctx, board.Batch{Space: s, Ops: part}); err != nil {
+				return err
+			}
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+	}
+}
+
+// stays reports whether a key may be one that was copied already. Caps come last, for they
+// hold up what lets leases run out.
+func stays(key string, want, got board.Stat) bool {
+	if want.Kind != board.KindRecord || got.Kind != board.KindRecord || key == board.LimitsKey || want.Expires.IsZero() != got.Expires.IsZero() {
+		return false
+	}
+	off := want.Expires.Sub(got.Expires).Milliseconds()
+	return want.Expires.IsZero() || max(off, -off) < expiryOff
+}
+
+// missing are those of some items of one space that the board has not as they are. A record
+// that is otherwise there is removed: what is set would only be added to it.
+func (l *load) missing(ctx context.Context, list []item) ([]item, error) {
+	var keys []string
+	for _, it := range list {
+		if it.kind == kindRecord {
+			keys = append(keys, it.key)
+		}
+	}
+	if !l.goesOn || len(keys) == 0 {
+		return list, nil
+	}
+	recs, err := board.Readable(l.board.Get(ctx, list[0].space, keys...))
+	if err != nil {
+		return nil, err
+	}
+	there, gone := map[string]board.Record{}, board.Batch{Space: list[0].space}
+	for i, r := range recs {
+		there[keys[i]] = r
+	}
+	rest := slices.DeleteFunc(slices.Clone(list), func(it item) bool {
+		if it.kind != kindRecord || there[it.key] == nil {
+			return false
+		}
+		has := item{fields: there[it.key]}
+		has.canonical()
+		if slices.Equal(has.fields, it.fields) {
+			return true
+		}
+		gone.Delete(it.key)
+		return false
+	})
+	if len(gone.Ops) > 0 {
+		err = l.board.Commit(ctx, gone)
+	}
+	return rest, err
+}
