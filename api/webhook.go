@@ -45,6 +45,9 @@ type Webhook struct {
 	Path string `json:"path"`
 	// URL is that with the node's public address, where it has one.
 	URL string `json:"url,omitzero"`
+	// Locked says why the node that answers cannot open its secret, and so refuses
+	// deliveries: "" where it can.
+	Locked string `json:"locked,omitzero"`
 }
 
 // Webhooks is the answer to webhook.list.

@@ -312,6 +312,31 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
+// TestSealed: who restores is told how many secrets want a key that is not in the backup.
+func TestSealed(t *testing.T) {
+	src := memboard.Open()
+	living(t, src)
+	b := board.Batch{Space: 7}
+	for key, fields := range map[string][2]string{
+		layout.Secret("own"):   {layout.SecretSealed, layout.SecretKey},
+		layout.Webhook("own"):  {layout.WebhookSecret, layout.WebhookSecretKey},
+		layout.Secret("disk"):  {layout.SecretSealed, layout.SecretKey},
+		layout.Webhook("disk"): {layout.WebhookSecret, layout.WebhookSecretKey},
+	} {
+		b.Set(key, board.Field{Name: fields[0], Value: "sealed"})
+		if strings.HasSuffix(key, "disk") {
+			b.Set(key, board.Field{Name: fields[1], Value: "disk"})
+		}
+	}
+	if err := src.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	s, err := backup.Verify(t.Context(), bytes.NewReader(written(t, src)), nil)
+	if err != nil || s.Sealed != 2 {
+		t.Errorf("got %d, %v, want the 2 that no operator's key seals", s.Sealed, err)
+	}
+}
+
 func openFolder(t *testing.T, dir string) artifact.Store {
 	t.Helper()
 	s, err := folderstore.Open(dir)

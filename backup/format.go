@@ -71,6 +71,9 @@ type Summary struct {
 	Names    int64 `json:"names"`
 	Streams  int   `json:"streams"`
 	Files    int   `json:"files"`
+	// Sealed are secrets of contexts and webhooks that open with the key of the node alone
+	// that had the board for itself. That key is in no backup.
+	Sealed int64 `json:"sealed,omitzero"`
 	// Artifacts are blobs that jobs left, and Damaged those of them, at most 100, that were
 	// not what they should be when they were backed up.
 	Artifacts     int64    `json:"artifacts,omitzero"`

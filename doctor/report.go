@@ -53,6 +53,7 @@ type Answers struct {
 	// Listeners and Webhooks are those of the context.
 	Listeners []api.Listener
 	Webhooks  []api.Webhook
+	Secrets   []domain.Secret // of the context
 	Peers     []api.PeerView
 	Nodes     []domain.Node // those of the board
 }
@@ -78,6 +79,7 @@ func Of(a Answers, version string, now time.Time) Report {
 		c.Held(*a.Dead)
 	}
 	c.starts(a.Listeners, a.Webhooks)
+	c.secrets(a.Secrets)
 	for _, t := range a.Contexts {
 		if hooks := t.On.Names(); hooks != "" {
 			c.add("hooks", OK, "flows of context %d that have no hooks of their own call its own: %s", t.ID, hooks)
@@ -99,11 +101,29 @@ func (c *Report) starts(listeners []api.Listener, webhooks []api.Webhook) {
 	}
 	for _, w := range webhooks {
 		switch {
+		case w.Locked != "":
+			c.add("webhook "+w.Name, Bad, "this node cannot open its secret and refuses what comes: %s; `ramet webhook rotate %s` makes a new one", w.Locked, w.Name)
 		case w.Paused:
 			c.add("webhook "+w.Name, Warning, "it is paused: senders are refused until `ramet webhook update %s --paused=false`", w.Name)
 		case w.State.RefusedLast():
 			c.add("webhook "+w.Name, Warning, "the last delivery was refused, at %s: %s", clock(w.State.RefusedMs), w.State.LastError)
 		}
+	}
+}
+
+// secretsTold is how many secrets are named.
+const secretsTold = 5
+
+// secrets names those that no job gets here, as after a restore: the key that seals them is
+// in no backup.
+func (c *Report) secrets(list []domain.Secret) {
+	locked := slices.DeleteFunc(slices.Clone(list), func(s domain.Secret) bool { return s.Locked == "" })
+	for i, s := range locked {
+		if i == secretsTold {
+			c.add("secrets", Bad, "%d more cannot be opened here: see `ramet secret list`", len(locked)-i)
+			return
+		}
+		c.add("secret "+s.Name, Bad, "this node cannot open it, and jobs that name it fail here: %s (`ramet secret set %s`)", s.Locked, s.Name)
 	}
 }
 

@@ -26,6 +26,8 @@ type Secret struct {
 	// SetMs and By say when and by whom one on the board was set.
 	SetMs int64   `json:"set_ms,omitzero"`
 	By    ActorID `json:"by,omitzero"`
+	// Locked says why the node that answers cannot open one on the board: "" where it can.
+	Locked string `json:"locked,omitzero"`
 }
 
 // The sources of secrets that can be listed.

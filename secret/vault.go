@@ -50,8 +50,11 @@ type Config struct {
 	Key  string
 	Keys encryption.Secrets
 	// KeyFile is the node's own key, which seals where there is no Key. It is made when it
-	// is needed. Default: none, as on a board that other nodes share.
+	// is needed. Default: none.
 	KeyFile string
+	// Shared says that other nodes have the board, too: KeyFile is neither made nor seals
+	// there, and opens what came from a board that the node had for itself.
+	Shared bool
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
 }
@@ -277,8 +280,12 @@ func place(tenant domain.TenantID, name string) string {
 
 // open reads what Set has sealed.
 func (v *Vault) open(ctx context.Context, tenant domain.TenantID, name string, rec board.Record) (string, error) {
-	value, err := v.Open(ctx, place(tenant, name), Sealed{rec.Get(layout.SecretSealed), rec.Get(layout.SecretKey)})
+	value, err := v.Open(ctx, place(tenant, name), sealedIn(rec))
 	return value, wrap(tenant, name, err)
+}
+
+func sealedIn(rec board.Record) Sealed {
+	return Sealed{rec.Get(layout.SecretSealed), rec.Get(layout.SecretKey)}
 }
 
 func named(key string) string {
@@ -302,7 +309,7 @@ func (v *Vault) key(ctx context.Context, name string, make bool) (tink.AEAD, err
 		}
 		return encryption.ParseKey(name, text)
 	}
-	if v.cfg.KeyFile == "" {
+	if v.cfg.KeyFile == "" || v.cfg.Shared && make {
 		return nil, domain.Conflictf("nodes that share a board need a key that all of them have: make one with `openssl rand -base64 32`, " +
 			"name it under secrets in each node's config file, and name that secret as context_secrets.key")
 	}
@@ -313,7 +320,8 @@ func (v *Vault) key(ctx context.Context, name string, make bool) (tink.AEAD, err
 	case errors.Is(err, fs.ErrNotExist) && make:
 		text, err = makeKey(v.cfg.KeyFile)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, domain.Conflictf("the key that sealed it, %s, is not in this node's data folder", KeyFile)
+		return nil, domain.Conflictf("the key that sealed it, %s of a node that had its board for itself, is not in this node's data folder, and in no backup: "+
+			"copy it from that node's data folder, or set it again", KeyFile)
 	}
 	if err != nil {
 		return nil, domain.Unavailablef("the node's key for secrets: %v", err)
@@ -387,7 +395,7 @@ func (v *Vault) sealed(ctx context.Context, tenant domain.TenantID) (list []doma
 			return nil, err
 		}
 		if len(keys) > 0 {
-			recs, err := board.Readable(v.board.GetFields(ctx, space, []string{layout.SecretSetMs, layout.SecretBy}, keys...))
+			recs, err := board.Readable(v.board.Get(ctx, space, keys...))
 			if err != nil {
 				return nil, err
 			}
@@ -397,8 +405,11 @@ func (v *Vault) sealed(ctx context.Context, tenant domain.TenantID) (list []doma
 				}
 				set, _ := strconv.ParseInt(rec.Get(layout.SecretSetMs), 10, 64)
 				by, _ := strconv.ParseUint(rec.Get(layout.SecretBy), 10, 32)
-				list = append(list, domain.Secret{Name: strings.TrimPrefix(keys[i], layout.SecretPrefix), Source: domain.SecretSealed,
-					SetMs: set, By: domain.ActorID(by)})
+				s := domain.Secret{Name: strings.TrimPrefix(keys[i], layout.SecretPrefix), Source: domain.SecretSealed, SetMs: set, By: domain.ActorID(by)}
+				if _, err := v.Open(ctx, place(tenant, s.Name), sealedIn(rec)); err != nil {
+					s.Locked = err.Error()
+				}
+				list = append(list, s)
 			}
 		}
 		if cursor = next; cursor == "" {

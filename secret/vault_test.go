@@ -113,9 +113,32 @@ func TestTheNodesOwnKeyIsForItAlone(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	r.want(r.own(), tenant, "db", "", domain.ErrInvalid, "secrets.key, is not in this node's data folder")
+	r.want(r.own(), tenant, "db", "", domain.ErrInvalid, "is not in this node's data folder")
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("reading made a key: %v", err)
+	}
+}
+
+// TestTheNodesOwnKeyOpensOnABoardThatItSharesNow: a board that was moved to Redis has what was
+// sealed before, and who lists secrets is told where it does not open.
+func TestTheNodesOwnKeyOpensOnABoardThatItSharesNow(t *testing.T) {
+	r := newRig(t)
+	r.set(r.own(), "db", "hunter2")
+	path := filepath.Join(r.folder, secret.KeyFile)
+	moved := secret.New(r.board, secret.Config{KeyFile: path, Shared: true})
+	r.want(moved, tenant, "db", "hunter2", nil, "")
+	if _, err := moved.Set(t.Context(), tenant, "db", "hunter3", 1); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "context_secrets.key") {
+		t.Errorf("sealed with a key that the others lack: got %v", err)
+	}
+	elsewhere := secret.New(r.board, secret.Config{KeyFile: filepath.Join(t.TempDir(), secret.KeyFile), Shared: true})
+	for _, c := range []struct {
+		v      *secret.Vault
+		locked string
+	}{{moved, ""}, {elsewhere, "copy it from that node's data folder"}} {
+		list, err := c.v.List(t.Context(), tenant)
+		if err != nil || len(list) != 1 || !strings.Contains(list[0].Locked, c.locked) || (c.locked == "") != (list[0].Locked == "") {
+			t.Errorf("got %+v, %v, want %q", list, err, c.locked)
+		}
 	}
 }
 

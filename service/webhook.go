@@ -19,6 +19,7 @@ type Webhooks interface {
 	Rotate(ctx context.Context, tenant domain.TenantID, name, secret string, keep time.Duration) (*domain.Webhook, string, error)
 	Show(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, error)
 	List(ctx context.Context, tenant domain.TenantID) ([]domain.Webhook, error)
+	Opens(ctx context.Context, tenant domain.TenantID, name string) error
 	Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, error)
 	Receive(ctx context.Context, tenant domain.TenantID, name string, d webhook.Delivery) (webhook.Asked, error)
 	Settle(ctx context.Context, tenant domain.TenantID, a webhook.Asked, err error)
@@ -47,6 +48,20 @@ func (c Caller) webhookView(tenant domain.TenantID, w *domain.Webhook, err error
 	out := api.Webhook{Webhook: *w, Path: w.Path(tenant)}
 	if base := c.api.parts.PublicURL; base != "" {
 		out.URL = base + out.Path
+	}
+	return out, nil
+}
+
+// webhookLook is a webhook as those get it who look at it: with whether its secret can be
+// opened here.
+func (c Caller) webhookLook(ctx context.Context, tenant domain.TenantID, w *domain.Webhook, err error) (api.Webhook, error) {
+	out, err := c.webhookView(tenant, w, err)
+	if err != nil {
+		return out, err
+	}
+	switch err := c.api.parts.Webhooks.Opens(ctx, tenant, w.Name); {
+	case errors.Is(err, domain.ErrConflict), errors.Is(err, domain.ErrInvalid):
+		out.Locked = err.Error()
 	}
 	return out, nil
 }
@@ -112,7 +127,7 @@ func (c Caller) ListWebhooks(ctx context.Context, p api.WebhookListParams) (api.
 	}
 	list, err := hooks.List(ctx, p.Context)
 	for i := range list {
-		view, _ := c.webhookView(p.Context, &list[i], nil)
+		view, _ := c.webhookLook(ctx, p.Context, &list[i], nil)
 		out.Webhooks = append(out.Webhooks, view)
 	}
 	return out, err
@@ -125,7 +140,7 @@ func (c Caller) ShowWebhook(ctx context.Context, p api.WebhookParams) (api.Webho
 		return api.Webhook{}, err
 	}
 	w, err := hooks.Show(ctx, p.Context, p.Name)
-	return c.webhookView(p.Context, w, err)
+	return c.webhookLook(ctx, p.Context, w, err)
 }
 
 // DeleteWebhook removes one and returns it as it was.

@@ -41,12 +41,12 @@ func (c config) checkContextSecrets() error {
 }
 
 // openVault opens the secrets of contexts. A board that this node has for itself has a key
-// in the data folder.
+// in the data folder, which opens what it sealed on another board, too.
 func (p *parts) openVault(o options, cfg config) {
 	c := secret.Config{Dir: cfg.ContextSecrets.Dir, Command: cfg.ContextSecrets.Command, Key: cfg.ContextSecrets.Key, Keys: p.sagas.secrets, Logger: o.log}
-	if kind := boardKind(o.boardURL); kind == "embedded" || kind == "memory" {
-		c.KeyFile = filepath.Join(o.dataDir, secret.KeyFile)
-	}
+	c.KeyFile = filepath.Join(o.dataDir, secret.KeyFile)
+	kind := boardKind(o.boardURL)
+	c.Shared = kind != "embedded" && kind != "memory"
 	p.vault = secret.New(p.board, c)
 }
 

@@ -180,6 +180,10 @@ func summaryTable(t *table, name string, s backup.Summary) {
 	for _, name := range s.Damaged {
 		t.field("damaged", name+" was so in the store already: no restore has it")
 	}
+	if s.Sealed > 0 {
+		t.field("sealed", fmt.Sprintf("%d secrets of contexts and webhooks open with secrets.key of that node only, which is in no backup: keep a copy, and put "+
+			"it into the data folder of the node that goes on, or set them again", s.Sealed))
+	}
 	t.field("files", s.Files)
 	t.field("bytes", s.Bytes)
 }

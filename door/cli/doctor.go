@@ -99,6 +99,9 @@ func (a *app) askMore(ctx context.Context, n *client.Client, told *doctor.Answer
 	if list, err := n.Webhooks(ctx, a.tenant()); err == nil {
 		told.Webhooks = list
 	}
+	if list, err := n.Secrets(ctx, a.tenant()); err == nil {
+		told.Secrets = list
+	}
 	if peers, err := n.Peers(ctx, a.tenant()); err == nil { // not for everybody to see
 		told.Peers = peers
 	}

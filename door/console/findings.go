@@ -103,6 +103,9 @@ func (v *visit) checkUp(info api.Info) (doctor.Report, error) {
 	if list, err := call(v, api.WebhookList, api.WebhookListParams{Context: v.tenant.ID}); err == nil {
 		told.Webhooks = list.Webhooks
 	}
+	if list, err := call(v, api.SecretList, api.ListSecretsParams{Context: v.tenant.ID}); err == nil {
+		told.Secrets = list.Secrets
+	}
 	if v.mayOnNode(api.PeerList.Operation) {
 		if peers, err := call(v, api.PeerList, api.ListPeersParams{}); err == nil {
 			told.Peers = peers.Peers
