@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -235,4 +236,45 @@ func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
 	s.run()
+}
+
+// client is a command that asks a server, which may lie elsewhere than the server.
+func (s *Server) client(name string, args ...string) *exec.Cmd {
+	c := s.command(name, args...)
+	if _, err := os.Stat(c.Path); err == nil {
+		return c
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		s.t.Fatalf("%s is not installed: apt-get install postgresql-client", name)
+	}
+	c.Path = path
+	return c
+}
+
+// Dump is all that the database has, as statements that any version takes: those of psql
+// itself, and settings that only one knows, are left out.
+func (s *Server) Dump() string {
+	s.t.Helper()
+	text, err := s.client("pg_dump", "-h", s.dir, "-p", s.port, "-U", superuser, "--inserts", "--no-owner", "postgres").Output()
+	if err != nil {
+		s.t.Fatalf("pg_dump: %v", err)
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, `\`) && !strings.HasPrefix(line, "SET ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// Load fills the database with what Dump gave.
+func (s *Server) Load(text string) {
+	s.t.Helper()
+	load := s.client("psql", "-h", s.dir, "-p", s.port, "-U", superuser, "-v", "ON_ERROR_STOP=1", "-q", "postgres")
+	load.Stdin = strings.NewReader(text)
+	if out, err := load.CombinedOutput(); err != nil {
+		s.t.Fatalf("psql: %v\n%s", err, out)
+	}
 }
