@@ -2,6 +2,7 @@ package backup_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -334,6 +335,58 @@ func TestSealed(t *testing.T) {
 	s, err := backup.Verify(t.Context(), bytes.NewReader(written(t, src)), nil)
 	if err != nil || s.Sealed != 2 {
 		t.Errorf("got %d, %v, want the 2 that no operator's key seals", s.Sealed, err)
+	}
+}
+
+// busy is a store in which others put and sweep while it is backed up.
+type busy struct {
+	artifact.Store
+	swept string
+}
+
+func (s busy) Open(ctx context.Context, of domain.TenantID, sum string, offset int64) (io.ReadCloser, artifact.Blob, error) {
+	if _, err := s.Put(ctx, of, strings.NewReader("put while "+sum+" was read")); err != nil {
+		return nil, artifact.Blob{}, err
+	}
+	if sum == s.swept {
+		if _, err := s.Delete(ctx, of, sum, time.Now().Add(time.Hour)); err != nil {
+			return nil, artifact.Blob{}, err
+		}
+	}
+	return s.Store.Open(ctx, of, sum, offset)
+}
+
+// TestArtifactsThatComeAndGo: jobs put files while a backup is written, and nodes sweep them; it
+// has what was there from beginning to end.
+func TestArtifactsThatComeAndGo(t *testing.T) {
+	src := memboard.Open()
+	living(t, src)
+	store := openFolder(t, t.TempDir())
+	var sums []string
+	for i := range 3 {
+		b, err := store.Put(t.Context(), 7, strings.NewReader(fmt.Sprint("file ", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, b.Sum)
+	}
+	var text bytes.Buffer
+	if _, err := backup.Write(t.Context(), &text, backup.Source{Board: src, Artifacts: busy{store, sums[1]}}); err != nil {
+		t.Fatal(err)
+	}
+	to := openFolder(t, t.TempDir())
+	s, err := backup.Restore(t.Context(), &text, backup.Target{Board: memboard.Open(), Artifacts: to, Folder: t.TempDir()})
+	if err != nil || len(s.Damaged) > 0 {
+		t.Fatalf("got %+v, %v", s, err)
+	}
+	for i, sum := range sums {
+		r, err := artifact.Read(t.Context(), to, 7, sum)
+		if swept := i == 1; swept != errors.Is(err, domain.ErrNotFound) || !swept && err != nil {
+			t.Errorf("file %d: got %v", i, err)
+		}
+		if err == nil {
+			r.Close()
+		}
 	}
 }
 
