@@ -63,7 +63,11 @@ func (a *app) secretList() *cobra.Command {
 						if s.By != 0 {
 							by = fmt.Sprint(s.By)
 						}
-						t.row(s.Name, s.Source, clock(s.SetMs), by)
+						source := s.Source
+						if s.Locked != "" {
+							source += ", not to be opened here"
+						}
+						t.row(s.Name, source, clock(s.SetMs), by)
 					}
 				})
 			})

@@ -227,6 +227,7 @@ func webhookTable(t *table, w api.Webhook) {
 		t.field("paused", true)
 	}
 	t.field("in the name of", w.CallerID)
+	t.field("cannot be opened", w.Locked)
 	t.field("secret set", clock(w.State.RotatedMs))
 	t.field("the one before until", clock(w.State.OldUntilMs))
 	t.field("started", w.State.Started)
