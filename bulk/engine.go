@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listing"
 )
@@ -50,11 +51,12 @@ type Doer interface {
 // known stands on the board. It is safe for concurrent use.
 type Engine struct {
 	board board.Board
+	rooms *room.Room
 	doer  atomic.Pointer[Doer]
 }
 
 // New returns the bulk operations of a board.
-func New(b board.Board) *Engine { return &Engine{board: b} }
+func New(b board.Board) *Engine { return &Engine{board: b, rooms: room.New(b, "bulk")} }
 
 // Serve says who knows what they are about. Until then none goes on here.
 func (e *Engine) Serve(d Doer) { e.doer.Store(&d) }
@@ -63,9 +65,6 @@ func (e *Engine) Serve(d Doer) { e.doer.Store(&d) }
 //
 // Errors: [domain.ErrLimit].
 func (e *Engine) Begin(ctx context.Context, b domain.Bulk) (*domain.Bulk, error) {
-	if err := e.room(ctx, b.ContextID); err != nil {
-		return nil, err
-	}
 	space := layout.SpaceOf(b.ContextID)
 	n, err := e.board.Next(ctx, space, layout.Seq("bulk", 0), 1)
 	if err != nil {
@@ -74,7 +73,7 @@ func (e *Engine) Begin(ctx context.Context, b domain.Bulk) (*domain.Bulk, error)
 	b.ID, b.Status = domain.BulkID(n), domain.BulkRunning
 	batch := board.Batch{Space: space}
 	batch.Absent(layout.Bulk(b.ID)).Set(layout.Bulk(b.ID), layout.EncodeBulk(&b, "", 1)...).SetAlarm(layout.BulkAlarm(b.ID), time.Now())
-	return &b, e.board.Commit(ctx, batch)
+	return &b, e.rooms.Make(ctx, batch, func(ctx context.Context) error { return e.room(ctx, b.ContextID) })
 }
 
 // room returns an error where the context has no room for another.

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/clockwork/timetable"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -44,6 +45,7 @@ type FlowMaker interface {
 type Schedules struct {
 	board board.Board
 	flows FlowMaker
+	rooms *room.Room
 	log   *slog.Logger
 	told  ScheduleObserver
 }
@@ -65,7 +67,7 @@ func NewSchedules(b board.Board, f FlowMaker, log *slog.Logger) *Schedules {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Schedules{board: b, flows: f, log: log, told: nobody{}}
+	return &Schedules{board: b, flows: f, rooms: room.New(b, "schedule"), log: log, told: nobody{}}
 }
 
 // Observed has o told what happens, for metrics. It is called before anything is done.
@@ -91,11 +93,6 @@ func (s *Schedules) Apply(ctx context.Context, tenant domain.TenantID, def domai
 		return nil, domain.Invalidf("schedule %q has %d bytes as JSON, the limit is %d", def.Name, len(text), domain.MaxScheduleBytes)
 	}
 	return s.write(ctx, tenant, def.Name, func(old *domain.Schedule, now time.Time) (*domain.Schedule, error) {
-		if old == nil {
-			if err := s.room(ctx, tenant); err != nil {
-				return nil, err
-			}
-		}
 		return applied(old, def, by, table, now), nil
 	})
 }
@@ -305,7 +302,13 @@ func (s *Schedules) write(ctx context.Context, tenant domain.TenantID, name stri
 		for _, add := range also {
 			add(&b, now)
 		}
-		if err = s.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+		commit := s.board.Commit
+		if old == nil {
+			commit = func(ctx context.Context, b board.Batch) error {
+				return s.rooms.Make(ctx, b, func(ctx context.Context) error { return s.room(ctx, tenant) })
+			}
+		}
+		if err = commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 			return changed, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -44,11 +45,12 @@ type UserRoutines struct {
 	board board.Board
 	jobs  Jobs
 	bans  *ban.Cache
+	rooms *room.Room
 }
 
 // NewUserRoutines returns the routines of a board. bans may be nil.
 func NewUserRoutines(b board.Board, jobs Jobs, bans *ban.Cache) *UserRoutines {
-	return &UserRoutines{b, jobs, bans}
+	return &UserRoutines{b, jobs, bans, room.New(b, "routine")}
 }
 
 // Apply makes a routine, or changes the one of that name, in the name of by. A
@@ -66,7 +68,7 @@ func (u *UserRoutines) Apply(ctx context.Context, tenant domain.TenantID, def do
 		is := def
 		is.CreatedAt, is.UpdatedAt = now, now
 		if old == nil {
-			return &is, u.room(ctx, tenant)
+			return &is, nil
 		}
 		is.CreatedAt, is.Paused = old.CreatedAt, is.Paused || old.Paused
 		same := is
@@ -109,7 +111,11 @@ func (u *UserRoutines) change(ctx context.Context, tenant domain.TenantID, name 
 				return nil, err
 			}
 		}
-		err = u.board.Commit(ctx, b)
+		if old == nil {
+			err = u.rooms.Make(ctx, b, func(ctx context.Context) error { return u.room(ctx, tenant) })
+		} else {
+			err = u.board.Commit(ctx, b)
+		}
 		if err == nil {
 			return u.Show(ctx, tenant, name)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/internal/start"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listing"
@@ -37,6 +38,7 @@ type Store struct {
 	board   board.Board
 	streams stream.Log
 	names   Names
+	rooms   *room.Room
 	log     *slog.Logger
 }
 
@@ -45,7 +47,7 @@ func New(b board.Board, streams stream.Log, names Names, log *slog.Logger) *Stor
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{board: b, streams: streams, names: names, log: log}
+	return &Store{board: b, streams: streams, names: names, rooms: room.New(b, "listener"), log: log}
 }
 
 // Apply makes a listener, or changes the one of that name, in the name of by. A new one hears
@@ -80,7 +82,7 @@ func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, def domain.Li
 		l.State.MadeMs, l.State.After = now.UnixMilli(), stats.Last
 		switch {
 		case old == nil:
-			return &l, s.room(ctx, tenant)
+			return &l, nil
 		case old.Stream() == l.Stream():
 			l.State.MadeMs, l.State.After = old.State.MadeMs, old.State.After
 		}
@@ -131,7 +133,13 @@ func (s *Store) write(ctx context.Context, tenant domain.TenantID, name string,
 		if err := s.list(ctx, tenant, l.Name, l.State.Revision); err != nil {
 			return nil, err
 		}
-		if err = s.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+		commit := s.board.Commit
+		if old == nil {
+			commit = func(ctx context.Context, b board.Batch) error {
+				return s.rooms.Make(ctx, b, func(ctx context.Context) error { return s.room(ctx, tenant) })
+			}
+		}
+		if err = commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 			return l, err
 		}
 	}

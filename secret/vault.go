@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/encryption"
+	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -62,6 +63,7 @@ type Config struct {
 // Vault has the secrets of contexts. It is safe for concurrent use.
 type Vault struct {
 	board board.Board
+	rooms *room.Room
 	cfg   Config
 
 	told  sync.Map // files that were warned of
@@ -80,7 +82,7 @@ func New(b board.Board, cfg Config) *Vault {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Vault{board: b, cfg: cfg, fresh: map[string]printed{}}
+	return &Vault{board: b, rooms: room.New(b, "secret"), cfg: cfg, fresh: map[string]printed{}}
 }
 
 // Read returns secrets of a context by their names.
@@ -207,9 +209,6 @@ func (v *Vault) Set(ctx context.Context, tenant domain.TenantID, name, value str
 	if err := domain.ValidateSecret(value); err != nil {
 		return s, domain.Invalidf("secret %s: %v", name, err)
 	}
-	if err := v.room(ctx, tenant, name); err != nil {
-		return s, err
-	}
 	sealed, err := v.Seal(ctx, place(tenant, name), value)
 	if err != nil {
 		return s, err
@@ -220,7 +219,7 @@ func (v *Vault) Set(ctx context.Context, tenant domain.TenantID, name, value str
 		board.Field{Name: layout.SecretKey, Value: sealed.Key},
 		board.Field{Name: layout.SecretSetMs, Value: strconv.FormatInt(s.SetMs, 10)},
 		board.Field{Name: layout.SecretBy, Value: strconv.FormatUint(uint64(by), 10)})
-	return s, v.board.Commit(ctx, b)
+	return s, v.rooms.Make(ctx, b, func(ctx context.Context) error { return v.room(ctx, tenant, name) })
 }
 
 // room refuses one secret more than a context may have.

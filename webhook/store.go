@@ -14,6 +14,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listing"
 	"github.com/ramet-run/ramet/secret"
@@ -33,6 +34,7 @@ type Sealer interface {
 type Store struct {
 	board board.Board
 	seal  Sealer
+	rooms *room.Room
 	log   *slog.Logger
 	seed  maphash.Seed // of the sums of ids
 
@@ -56,7 +58,7 @@ func New(b board.Board, seal Sealer, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{board: b, seal: seal, log: log, seed: maphash.MakeSeed(), rates: map[place]*rate{}, notes: map[place]*note{}}
+	return &Store{board: b, seal: seal, rooms: room.New(b, "webhook"), log: log, seed: maphash.MakeSeed(), rates: map[place]*rate{}, notes: map[place]*note{}}
 }
 
 // sealedAt binds a secret to its webhook.
@@ -75,9 +77,6 @@ func (s *Store) Create(ctx context.Context, tenant domain.TenantID, def domain.W
 		return nil, "", err
 	}
 	given, err := secretFor(&def, given)
-	if err == nil {
-		err = s.room(ctx, tenant)
-	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -91,7 +90,8 @@ func (s *Store) Create(ctx context.Context, tenant domain.TenantID, def domain.W
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
 	b.Absent(layout.Webhook(def.Name)).Set(layout.Webhook(def.Name), append(layout.EncodeWebhook(&def),
 		board.Field{Name: layout.WebhookSecret, Value: sealed.Text}, board.Field{Name: layout.WebhookSecretKey, Value: sealed.Key})...)
-	if err := s.board.Commit(ctx, b); errors.Is(err, domain.ErrConflict) {
+	full := func(ctx context.Context) error { return s.room(ctx, tenant) }
+	if err := s.rooms.Make(ctx, b, full); errors.Is(err, domain.ErrConflict) {
 		return nil, "", domain.Conflictf("there is a webhook %q; change it with `ramet webhook update`, or delete it first", def.Name)
 	} else if err != nil {
 		return nil, "", err
@@ -276,5 +276,12 @@ func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, name string)
 	}
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
 	b.Delete(layout.Webhook(name))
-	return w, s.board.Commit(ctx, b)
+	if err := s.board.Commit(ctx, b); err != nil {
+		return nil, err
+	}
+	s.mu.Lock() // else another of that name would have what was said of this one
+	delete(s.notes, place{tenant, name})
+	delete(s.rates, place{tenant, name})
+	s.mu.Unlock()
+	return w, nil
 }

@@ -1,0 +1,82 @@
+package room_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/room"
+)
+
+const space, most = board.Space(7), 20
+
+// full counts the things that there are.
+func full(b board.Board) func(context.Context) error {
+	return func(ctx context.Context) error {
+		keys, _, err := b.Keys(ctx, space, "thing:", "", 10*most)
+		if err == nil && len(keys) >= most {
+			err = domain.Limitf("there are %d", len(keys))
+		}
+		return err
+	}
+}
+
+func thing(n int) board.Batch {
+	b := board.Batch{Space: space}
+	key := fmt.Sprintf("thing:%d", n)
+	b.Absent(key).Set(key, board.Field{Name: "n", Value: "1"})
+	return b
+}
+
+func TestNoMoreAreMadeThanThereIsRoomFor(t *testing.T) {
+	b := memboard.Open()
+	defer b.Close()
+	nodes := []*room.Room{room.New(b, "thing"), room.New(b, "thing"), room.New(b, "thing")}
+	var wg sync.WaitGroup
+	errs := make([]error, 5*most)
+	for i := range errs {
+		wg.Go(func() { errs[i] = nodes[i%len(nodes)].Make(t.Context(), thing(i), full(b)) })
+	}
+	wg.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+		} else if !errors.Is(err, domain.ErrLimit) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if keys, _, err := b.Keys(t.Context(), space, "thing:", "", 10*most); made != most || len(keys) != most || err != nil {
+		t.Errorf("%d were made, and there are %d, %v; want %d", made, len(keys), err, most)
+	}
+	gone := board.Batch{Space: space}
+	keys, _, _ := b.Keys(t.Context(), space, "thing:", "", 1)
+	if err := b.Commit(t.Context(), *gone.Delete(keys[0])); err != nil {
+		t.Fatal(err)
+	}
+	if err := nodes[0].Make(t.Context(), thing(1000), full(b)); err != nil {
+		t.Errorf("in the room of one that is gone: %v", err)
+	}
+}
+
+func TestWhatIsInTheWayIsTold(t *testing.T) {
+	b := memboard.Open()
+	defer b.Close()
+	r := room.New(b, "thing")
+	if err := r.Make(t.Context(), thing(1), full(b)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Make(t.Context(), thing(1), full(b)); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("of one that is there already: %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := r.Make(ctx, thing(2), full(b)); err == nil {
+		t.Error("it was made for somebody who had gone")
+	}
+}
