@@ -103,7 +103,7 @@ func (c *Condition) Value(ctx context.Context, values ...value.Value) (value.Val
 	}
 	v, err := c.script.Run(ctx, scope)
 	if err != nil {
-		return v, domain.Invalidf("%v", err)
+		return v, domain.Invalidf("%s", plainly(err.Error()))
 	}
 	return v, nil
 }
