@@ -168,7 +168,12 @@ func (l *look) fire(ctx context.Context, due time.Time) error {
 	case err != nil:
 		l.state.Refused++
 		l.state.LastError = domain.ScheduleError(err)
+		// Where another node was first, its commit is why this one's was refused, and so is the next.
+		if err := l.commit(ctx, l.state.NextMs); err != nil {
+			return err
+		}
 		l.schedules.log.Warn("flow of a schedule refused", "context", uint32(l.tenant), "schedule", l.schedule.Name, "at", due.UTC(), "err", err)
+		return nil
 	case receipt.Existing: // somebody else made it: that will do
 		l.state.LastFlow = receipt.ID
 	default:

@@ -1,10 +1,12 @@
 package clockwork_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -608,9 +610,13 @@ func TestAScheduleWhoseRecordIsGoneIsTold(t *testing.T) {
 func (r *timer) between(happen func()) {
 	once := sync.OnceFunc(happen)
 	fb := faultboard.New(r.b, faultboard.Config{Before: func(context.Context, faultboard.Call) error { once(); return nil }})
-	racing := clockwork.NewSchedules(fb, &flows{b: fb}, nil)
+	var log bytes.Buffer
+	racing := clockwork.NewSchedules(fb, &flows{b: fb}, slog.New(slog.NewTextHandler(&log, nil)))
 	if ours, err := racing.HandleAlarm(r.Context(), r.due()); !ours || err != nil {
 		r.Fatalf("got %v, %v", ours, err)
+	}
+	if log.Len() > 0 {
+		r.Errorf("nothing was refused, and the log says %s", &log)
 	}
 }
 
