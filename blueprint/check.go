@@ -3,6 +3,7 @@ package blueprint
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -83,15 +84,16 @@ func CompileUntil(text string) (*condition.Condition, error) {
 func CompilePayload(text string) (*condition.Condition, error) { return CompileWhen(text) }
 
 // CompileHook reads the payload of a hook's effect; the values of its names, in order, are
-// the flow's `params` and what has come of it, `hook`.
+// the flow's `params`, what has come of it, `hook`, and what steps have left, `needs`.
 //
 // Errors: as [condition.Compile].
 func CompileHook(text string) (*condition.Condition, error) {
-	return condition.Compile(text, "params", "hook")
+	return condition.Compile(text, "params", "hook", "needs")
 }
 
 // hookFaults compiles the payloads of hooks.
 func hookFaults(b *domain.Blueprint) (faults []domain.Fault) {
+	e := newExpressions(b)
 	for _, on := range domain.HookOns {
 		h := b.On.Of(on)
 		if h == nil || h.Effect == nil || h.Effect.Payload == "" || len(h.Effect.Payload) > domain.MaxWhenBytes {
@@ -103,7 +105,7 @@ func hookFaults(b *domain.Blueprint) (faults []domain.Fault) {
 			faults = append(faults, expressionFault(path, err))
 			continue
 		}
-		for _, f := range c.Faults(false) {
+		for _, f := range append(c.Faults(false), e.names(c, func(int, string) string { return "" })...) {
 			faults = append(faults, domain.Fault{Path: path, Text: f.Text, Line: int(f.Pos.Line), Column: int(f.Pos.Col)})
 		}
 	}
@@ -112,10 +114,7 @@ func hookFaults(b *domain.Blueprint) (faults []domain.Fault) {
 
 // expressionFaults compiles the steps' conditions and payloads.
 func expressionFaults(b *domain.Blueprint) (faults []domain.Fault) {
-	e := expressions{b, make(map[string]int, len(b.Steps))}
-	for i := range b.Steps {
-		e.steps[b.Steps[i].Name] = i
-	}
+	e := newExpressions(b)
 	for i := range b.Steps {
 		s := &b.Steps[i]
 		faults = e.add(faults, i, "when", s.When)
@@ -145,6 +144,14 @@ func expressionFaults(b *domain.Blueprint) (faults []domain.Fault) {
 type expressions struct {
 	b     *domain.Blueprint
 	steps map[string]int // by name
+}
+
+func newExpressions(b *domain.Blueprint) expressions {
+	e := expressions{b, make(map[string]int, len(b.Steps))}
+	for i := range b.Steps {
+		e.steps[b.Steps[i].Name] = i
+	}
+	return e
 }
 
 // add adds what is wrong with an expression.
@@ -189,16 +196,27 @@ var ofNeed = []string{"state", "result", "results"}
 // needs are the names in needs that the step does not find there: those of steps that need
 // not have ended before it. What a job evaluates, direct, has what the job is told: the steps
 // that its own needs, and those of smaller phases.
-func (e *expressions) needs(i int, c *condition.Condition, direct bool) (faults []condition.Fault) {
+func (e *expressions) needs(i int, c *condition.Condition, direct bool) []condition.Fault {
 	s := &e.b.Steps[i]
+	return e.names(c, func(k int, name string) string {
+		if !slices.Contains(s.Needs, name) && e.b.Steps[k].Phase >= s.Phase && (direct || !e.b.Follows(i, k, e.steps)) {
+			return fmt.Sprintf("needs.%s: the step does not need %q, and finds nothing of it; add it to its needs", name, name)
+		}
+		return ""
+	})
+}
+
+// names are the names in needs that stand for nothing: there is no such step, or apart says
+// why nothing of it is found.
+func (e *expressions) names(c *condition.Condition, apart func(step int, name string) string) (faults []condition.Fault) {
 	c.Fields("needs", func(fields []string, pos rhai.Pos) {
 		name, text := fields[0], ""
 		k, known := e.steps[name]
 		switch {
 		case !known:
-			text = fmt.Sprintf("needs.%s: there is no step %q%s", name, name, meant(name, s.Needs))
-		case !slices.Contains(s.Needs, name) && e.b.Steps[k].Phase >= s.Phase && (direct || !e.b.Follows(i, k, e.steps)):
-			text = fmt.Sprintf("needs.%s: the step does not need %q, and finds nothing of it; add it to its needs", name, name)
+			text = fmt.Sprintf("needs.%s: there is no step %q%s", name, name, meant(name, slices.Sorted(maps.Keys(e.steps))))
+		case apart(k, name) != "":
+			text = apart(k, name)
 		case len(fields) > 1 && !slices.Contains(ofNeed, fields[1]):
 			text = fmt.Sprintf("needs.%s.%s: of a step there are state and result%s", name, fields[1], meant(fields[1], ofNeed))
 		default:

@@ -9,29 +9,34 @@ import (
 	"github.com/ramet-run/ramet/rhai/value"
 )
 
-// Payload is what the effect of a step is told, by the params of its job and by what the
+// Payload is what the effect of a step is told whose payload is an expression, by the params of its job and by what the
 // step needs, as conditions see it.
 //
 // Errors: [domain.ErrInvalid].
 func Payload(ctx context.Context, call *domain.EffectCall, params map[string]string, needs value.Value) (json.RawMessage, error) {
-	if call.Payload == "" {
-		filled, err := domain.Fill(call.Params, params)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(filled)
-	}
-	expr, err := CompilePayload(call.Payload)
+	return payload(ctx, CompilePayload, call.Payload, condition.Texts(params), needs)
+}
+
+// HookPayload is what the effect of a hook is told whose payload is an expression: by the params
+// of its flow, by what has come of that, and by what its steps have left.
+//
+// Errors: [domain.ErrInvalid].
+func HookPayload(ctx context.Context, call *domain.EffectCall, params map[string]string, hook, needs value.Value) (json.RawMessage, error) {
+	return payload(ctx, CompileHook, call.Payload, condition.Texts(params), hook, needs)
+}
+
+func payload(ctx context.Context, compile func(string) (*condition.Condition, error), text string, values ...value.Value) (json.RawMessage, error) {
+	expr, err := compile(text)
 	if err != nil {
 		return nil, domain.Invalidf("payload: %v", err)
 	}
-	v, err := expr.Value(ctx, condition.Texts(params), needs)
+	v, err := expr.Value(ctx, values...)
 	if err != nil {
 		return nil, domain.Invalidf("payload: %v", err)
 	}
-	text, err := value.AppendJSON(nil, v)
+	out, err := value.AppendJSON(nil, v)
 	if err != nil {
 		return nil, domain.Invalidf("payload: %v", err)
 	}
-	return text, nil
+	return out, nil
 }

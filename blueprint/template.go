@@ -20,13 +20,20 @@ func templateFaults(b *domain.Blueprint) (faults []domain.Fault) {
 		s := &b.Steps[i]
 		envs.env(stepPath(i, "env"), s.Env, s)
 		if s.Effect != nil {
-			envs.effect(stepPath(i, "effect.params"), s)
+			envs.effect(stepPath(i, "effect.params"), s, nil)
 		}
+		envs.calls(i, s)
 		if len(envs.faults) >= document.MaxFaults {
 			return envs.faults[:document.MaxFaults]
 		}
 	}
-	return envs.faults
+	for _, on := range domain.HookOns {
+		if h := b.On.Of(on); h != nil && h.Effect != nil {
+			s := h.Step(on)
+			envs.effect("on."+string(on)+".effect.params", &s, h)
+		}
+	}
+	return envs.faults[:min(len(envs.faults), document.MaxFaults)]
 }
 
 // templates checks those of a blueprint.
@@ -110,9 +117,54 @@ func (t *templates) place(path, place string, params []string, s *domain.Step) {
 		"and $${ is ${ itself", place, near)
 }
 
-// effect checks the params of an effect. A bare ${name} is a param, which an earlier step
-// may add; one that there is not stays as it is.
-func (t *templates) effect(path string, s *domain.Step) {
+// calls checks the params that the key of a cache names, and the flow that a step makes. What
+// else they name is checked where their form is.
+func (t *templates) calls(i int, s *domain.Step) {
+	texts := map[string]string{}
+	if s.Cache != nil {
+		texts["cache.key"] = s.Cache.Key
+	}
+	if s.Flow != nil {
+		texts["flow.trigger"] = s.Flow.Trigger
+		for name, text := range s.Flow.Params {
+			texts["flow.params."+name] = text
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(texts)) {
+		_, _ = domain.FillTemplate(texts[field], func(path []string) (string, error) {
+			name := path[len(path)-1]
+			element := s.Listed() && (path[0] == domain.PlaceItem || path[0] == domain.PlaceIndex || path[0] == "key")
+			param := len(path) == 1 && !element || len(path) == 2 && path[0] == domain.PlaceParams
+			if params := t.params(s); param && domain.ValidateName("param", name) == nil && !slices.Contains(params, name) {
+				t.fault(stepPath(i, field), "${%s}: there is no param %q%s; give it a value under params", strings.Join(path, "."), name, meant(name, params))
+			}
+			return "", nil
+		})
+	}
+}
+
+// left checks ${needs.STEP.KEY} in params of an effect; h is the hook whose effect it is.
+func (t *templates) left(path, place string, s *domain.Step, h *domain.Hook) {
+	parts := strings.SplitN(place, ".", 3)
+	names := s.Needs
+	if h != nil {
+		for i := range t.b.Steps {
+			names = append(names, t.b.Steps[i].Name)
+		}
+	}
+	switch {
+	case len(parts) != 3:
+		t.fault(path, "${%s}: want ${needs.STEP.KEY}", place)
+	case h != nil && !slices.Contains(names, parts[1]):
+		t.fault(path, "${%s}: there is no step %q%s", place, parts[1], meant(parts[1], names))
+	case !slices.Contains(names, parts[1]):
+		t.fault(path, "${%s}: the step does not need %q, and finds nothing of it; add it to its needs", place, parts[1])
+	}
+}
+
+// effect checks the params of an effect, of a step or of the hook h. A bare ${name} is a param,
+// which an earlier step may add; one that there is not stays as it is.
+func (t *templates) effect(path string, s *domain.Step, h *domain.Hook) {
 	for _, name := range slices.Sorted(maps.Keys(s.Effect.Params)) {
 		for _, place := range t.parse(path+"."+name, s.Effect.Params[name]) {
 			first, rest, dotted := strings.Cut(place, ".")
@@ -120,12 +172,14 @@ func (t *templates) effect(path string, s *domain.Step) {
 			secrets := slices.Sorted(maps.Keys(domain.SecretsOf(t.b, s)))
 			switch {
 			case !dotted:
+			case first == domain.PlaceNeeds:
+				t.left(path+"."+name, place, s, h)
 			case first == domain.PlaceParams && !slices.Contains(params, rest):
 				t.fault(path+"."+name, "${%s}: there is no param %q%s; give it a value under params", place, rest, meant(rest, params))
 			case first == domain.PlaceSecret && !slices.Contains(secrets, rest):
 				t.fault(path+"."+name, "${%s}: the step names no secret %q%s; write it under secrets", place, rest, meant(rest, secrets))
 			case first != domain.PlaceParams && first != domain.PlaceSecret:
-				t.fault(path+"."+name, "${%s} stands for nothing; known are NAME or params.NAME, and secret.NAME, and $${ is ${ itself", place)
+				t.fault(path+"."+name, "${%s} stands for nothing; known are NAME or params.NAME, needs.STEP.KEY, and secret.NAME, and $${ is ${ itself", place)
 			}
 		}
 	}

@@ -35,7 +35,19 @@ func TestNamesInTemplatesAreChecked(t *testing.T) {
 		{"an effect", "steps:\n- {name: a, effect: {target: t, params: {p: '${secret.KEY} ${params.x} ${flow.id}'}}}\n", []string{
 			`steps[0].effect.params.p: ${secret.KEY}: the step names no secret "KEY"; write it under secrets`,
 			`steps[0].effect.params.p: ${params.x}: there is no param "x"; give it a value under params`,
-			`steps[0].effect.params.p: ${flow.id} stands for nothing; known are NAME or params.NAME, and secret.NAME, and $${ is ${ itself`}},
+			`steps[0].effect.params.p: ${flow.id} stands for nothing; known are NAME or params.NAME, needs.STEP.KEY, and secret.NAME, and $${ is ${ itself`}},
+		{"the key of a cache", "params: {day: x}\nsteps:\n- {name: a, " + script + ", cache: {key: '${params.day} ${params.dya}', for: 1h}}\n", []string{
+			`steps[0].cache.key: ${params.dya}: there is no param "dya"; did you mean "day"?; give it a value under params`}},
+		{"a flow within", "params: {day: x}\nsteps:\n- {name: a, each: '[1]', key: item, flow: {blueprint: b, params: {p: '${dya} ${item} ${index} ${key}'}, trigger: '${day}'}}\n",
+			[]string{`steps[0].flow.params.p: ${dya}: there is no param "dya"; did you mean "day"?; give it a value under params`}},
+		{"a hook", "on: {failed: {effect: {target: t, params: {a: '${needs.a.x} ${hook_text}', b: '${needs.b.x}', c: '${params.x}'}}}}\nsteps:\n- {name: a, " + script + "}\n",
+			[]string{`on.failed.effect.params.b: ${needs.b.x}: there is no step "b"`,
+				`on.failed.effect.params.c: ${params.x}: there is no param "x"; give it a value under params`}},
+		{"the payload of a hook", "on: {failed: {effect: {target: t, payload: 'needs.a.result.x + needs.b.result.x'}}}\nsteps:\n- {name: a, " + script + "}\n",
+			[]string{`on.failed.effect.payload: needs.b: there is no step "b"`}},
+		{"what a step before has left", "steps:\n- {name: a, " + script + "}\n- {name: b, needs: a, effect: {target: t, params: {p: '${needs.a.x}'}}}\n" +
+			"- {name: c, effect: {target: t, params: {p: '${needs.a.x}'}}}\n",
+			[]string{`steps[2].effect.params.p: ${needs.a.x}: the step does not need "a", and finds nothing of it; add it to its needs`}},
 	} {
 		_, err := blueprint.Parse("f", []byte("name: n\n"+c.text))
 		var got []string

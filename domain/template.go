@@ -119,11 +119,40 @@ func (t Template) Fill(most int, value func(name string) (text string, known boo
 	return out.String(), nil
 }
 
+// FillCall puts what names stand for into the params of an effect: ${name}, or ${params.name}.
+// One that there is not stays as it is. With keep what comes out is a template still, of the
+// names that stayed: a secret comes later.
+//
+// Errors: [ErrInvalid] where they become too long.
+func FillCall(params, values map[string]string, keep bool) (map[string]string, error) {
+	all, room := make(map[string]string, len(params)), MaxParamBytes
+	for name, value := range params {
+		t := ParseTemplate(value)
+		if keep {
+			t = t.Kept()
+		}
+		text, err := t.Fill(room, func(place string) (string, bool, error) {
+			text, known := values[strings.TrimPrefix(place, PlaceParams+".")]
+			if keep {
+				text = EscapeTemplate(text)
+			}
+			return text, known, nil
+		})
+		if err != nil {
+			return nil, Invalidf("params of the effect have more than %d bytes together, with what their names stand for", MaxParamBytes)
+		}
+		room -= len(text)
+		all[name] = text
+	}
+	return all, nil
+}
+
 // The names that templates in the environment of a step may have, besides params.<name>
 // and item.<field>.
 const (
 	PlaceParams    = "params"
 	PlaceSecret    = "secret" // of a job, in params of an effect alone
+	PlaceNeeds     = "needs"  // what a step has left, in the same and in keys
 	PlaceItem      = "item"   // the element, of a step with each
 	PlaceIndex     = "index"  // its place in the list
 	PlaceStep      = "step"   // the step's name

@@ -124,13 +124,7 @@ func (t *tending) end(ctx context.Context, b *board.Batch, plan *Plan, s *seen, 
 	if err != nil {
 		return err
 	}
-	steps := func(f *domain.FlowView) {
-		for i := range f.Steps {
-			st := v.at(i)
-			f.Steps[i].Status, f.Steps[i].Text = st.Status, st.Text
-		}
-	}
-	if err := t.endFlow(ctx, b, plan, s, v.End, v.Why, result, steps); err != nil {
+	if err := t.endFlow(ctx, b, plan, s, v.End, v.Why, result, v.at); err != nil {
 		return err
 	}
 	if plan.UniqueAlive {
@@ -139,26 +133,23 @@ func (t *tending) end(ctx context.Context, b *board.Batch, plan *Plan, s *seen, 
 	return nil
 }
 
-// endFlow adds to b that a flow has ended, and calls its hook. now, where it is given, makes
-// the steps of a flow what this round has made of them.
+// endFlow adds to b that a flow has ended, and calls its hook. at, where it is given, are the
+// steps of a flow as this round has made them.
 func (t *tending) endFlow(ctx context.Context, b *board.Batch, plan *Plan, s *seen, reason domain.FlowReason, why string, result map[string]string,
-	now func(*domain.FlowView)) error {
+	at func(i int) *StepState) error {
 	t.endRecord(b, s, reason, why, result)
 	if s.Line != "" {
 		if err := t.leaveLine(ctx, b, t.ref.space, s.Line, entryOf(t.ref.id, s.LineMax)); err != nil {
 			return err
 		}
 	}
-	return t.callEnd(ctx, b, plan, reason, func(f *domain.FlowView) {
+	return t.callEnd(ctx, b, plan, reason, at, func(f *domain.FlowView) {
 		f.Status, f.Reason, f.Error, f.Result, f.FinishedMs = statusOf(reason), reason, "", result, s.now.UnixMilli()
 		if reason != domain.FlowSucceeded {
 			f.Error = why
 		}
 		if f.StartedMs == 0 {
 			f.StartedMs = s.flow.StartedMs
-		}
-		if now != nil {
-			now(f)
 		}
 	})
 }

@@ -34,9 +34,10 @@ func (e *Engine) hook(ctx context.Context, tenant domain.TenantID, plan *Plan, o
 	return hooks.Of(on), err
 }
 
-// callEnd adds to b the hook for an end of a flow, where it has one. end makes what the board
-// has of the flow what it is with that end.
-func (t *tending) callEnd(ctx context.Context, b *board.Batch, plan *Plan, reason domain.FlowReason, end func(*domain.FlowView)) error {
+// callEnd adds to b the hook for an end of a flow, where it has one; at and end are as in
+// [calling].
+func (t *tending) callEnd(ctx context.Context, b *board.Batch, plan *Plan, reason domain.FlowReason, at func(i int) *StepState,
+	end func(*domain.FlowView)) error {
 	late, err := t.hook(ctx, t.tenant(), plan, domain.HookLate)
 	if err != nil {
 		return err
@@ -49,17 +50,34 @@ func (t *tending) callEnd(ctx context.Context, b *board.Batch, plan *Plan, reaso
 	if h == nil || err != nil {
 		return err
 	}
-	return t.call(ctx, b, t.ref, on, h, end)
+	return t.call(ctx, b, t.ref, calling{on, h, plan, at, end})
+}
+
+// calling is a hook that is called, for a flow of which the board has what was before.
+type calling struct {
+	on   domain.HookOn
+	hook *domain.Hook
+	plan *Plan // nil for a flow of jobs
+	// at are the steps as they are now; nil: as the board has them.
+	at func(i int) *StepState
+	// end makes what the board has of the flow what it is now.
+	end func(*domain.FlowView)
 }
 
 // call adds to b the job of a hook, and that the flow's record names it.
-func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, on domain.HookOn, h *domain.Hook, end func(*domain.FlowView)) error {
-	tenant := domain.TenantID(p.space)
+func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, c calling) error {
+	tenant, on, h := domain.TenantID(p.space), c.on, c.hook
 	v, err := e.Show(ctx, tenant, p.id)
 	if err != nil && !errors.Is(err, domain.ErrInvalid) { // else the hook is told all that can be read
 		return err
 	}
-	end(&v)
+	if c.at != nil {
+		for i := range v.Steps {
+			st := c.at(i)
+			v.Steps[i].Status, v.Steps[i].Text = st.Status, st.Text
+		}
+	}
+	c.end(&v)
 	id, err := e.drawJobs(ctx, p.space, v.CallerID, 1)
 	if err != nil {
 		return err
@@ -68,6 +86,9 @@ func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, on domain.Hook
 	j := stepJob(&domain.Blueprint{Params: paramsOf(&v), Priority: v.Priority}, &step, v.CallerID)
 	j.ID, j.ContextID, j.Step, j.TraceID, j.Hook = id, tenant, "", v.TraceID, hookInput(on, &v)
 	j.EnvVars = over(v.EnvVars, h.Env)
+	if j.Needs, err = e.hookNeeds(ctx, p, &v, c); err != nil {
+		return err
+	}
 	key := j.Key().String()
 	if list := work.AddFlowJob(b, j, work.Place{}, time.Now()); list != "" {
 		b.PushLeft(list, key)
@@ -95,15 +116,23 @@ func hookInput(on domain.HookOn, v *domain.FlowView) *domain.HookInput {
 	if in.Result == nil || mapBytes(in.Result) > domain.MaxHookResult {
 		in.Result = map[string]string{}
 	}
+	for _, i := range toldSteps(v) {
+		s := &v.Steps[i]
+		in.Steps[s.Name] = domain.HookStep{State: s.Status, Text: cut(s.Text)}
+	}
+	return in
+}
+
+// toldSteps are the steps that a hook is told of: those first that did not end well.
+func toldSteps(v *domain.FlowView) (list []int) {
 	for _, done := range []bool{false, true} {
 		for i := range v.Steps {
-			s := &v.Steps[i]
-			if (classOf(s.Status) == well) == done && len(in.Steps) < domain.MaxHookSteps {
-				in.Steps[s.Name] = domain.HookStep{State: s.Status, Text: cut(s.Text)}
+			if (classOf(v.Steps[i].Status) == well) == done && len(list) < domain.MaxHookSteps {
+				list = append(list, i)
 			}
 		}
 	}
-	return in
+	return list
 }
 
 // flowName is a flow's business name, as far as it has one.
@@ -168,7 +197,7 @@ func (e *Engine) lateAlarm(ctx context.Context, a board.Alarm, id domain.FlowID)
 		return e.board.Commit(ctx, b)
 	}
 	b.Equal(f.Key(), layout.FlowStatus, string(f.Status))
-	if err := e.call(ctx, &b, p, domain.HookLate, h, func(*domain.FlowView) {}); err != nil {
+	if err := e.call(ctx, &b, p, calling{domain.HookLate, h, plan, nil, func(*domain.FlowView) {}}); err != nil {
 		return err
 	}
 	return e.board.Commit(ctx, b)

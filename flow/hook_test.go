@@ -98,6 +98,43 @@ func TestHooksAreCalledOnceForEachEnd(t *testing.T) {
 	}
 }
 
+func TestAHookFindsWhatStepsHaveLeft(t *testing.T) {
+	for kind, change := range map[string]func(*domain.Step){"plain": func(*domain.Step) {}, "stepped": maySkip} {
+		t.Run(kind, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				b := hooked(step("a", "set x 1"), step("b", "fail no luck", needs("a"), change))
+				b.On.Failed.Script = "need a x\n"
+				id := r.submit(flow.Request{Plan: b})
+				r.want(id, domain.FlowFailed)
+				j := r.wantHook(id, domain.HookFailed)
+				if j.Result["got"] != "1" || j.Needs["b"].State != string(domain.StepFailed) {
+					t.Errorf("the hook left %v, and was told %+v", j.Result, j.Needs)
+				}
+			})
+		})
+	}
+	t.Run("of a list", func(t *testing.T) {
+		bubble(t, func(r *rig) {
+			b := hooked(step("a", "set x 1", func(s *domain.Step) { s.Each = "[1, 2]" }))
+			id := r.submit(flow.Request{Plan: b})
+			r.want(id, domain.FlowSucceeded)
+			if n := r.wantHook(id, domain.HookSucceeded).Needs["a"]; len(n.Results) != 2 || n.Results[1]["x"] != "1" || n.Items != 0 {
+				t.Errorf("the hook was told %+v", n)
+			}
+		})
+	})
+	t.Run("too much", func(t *testing.T) {
+		bubble(t, func(r *rig) {
+			id := r.submit(flow.Request{Plan: hooked(step("a", "set x "+strings.Repeat("x", domain.MaxHookResult)), step("b", "set y 1"))})
+			r.want(id, domain.FlowSucceeded)
+			needs := r.wantHook(id, domain.HookSucceeded).Needs
+			if a, b := needs["a"], needs["b"]; a.State != string(domain.StepSucceeded) || len(a.Result) != 0 || b.Result["y"] != "1" {
+				t.Errorf("the hook was told %d bytes of a, which is %s, and %v of b", len(a.Result["x"]), a.State, b.Result)
+			}
+		})
+	})
+}
+
 func TestAHookChangesNothingOfItsFlow(t *testing.T) {
 	bubble(t, func(r *rig) {
 		b := hooked(step("a", ""))

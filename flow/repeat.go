@@ -69,7 +69,7 @@ func (l *looker) between(ctx context.Context, p ref, r records, s *stored, x *ex
 
 // newest is what the newest round of a step left.
 func (t *tending) newest(ctx context.Context, plan *Plan, s *seen, v *verdict, i int) (map[string]string, error) {
-	n, err := t.leftBy(ctx, s, needOf(&plan.Steps[i], v.at(i)))
+	n, err := t.leftBy(ctx, t.ref, s.caller, needOf(&plan.Steps[i], v.at(i)))
 	return n.result, err
 }
 

@@ -320,7 +320,7 @@ func (t *tending) needed(ctx context.Context, plan *Plan, s *seen, v *verdict, i
 	needs := make(map[string]needed, len(steps))
 	for _, on := range steps {
 		name := plan.Steps[on].Name
-		one, err := t.leftBy(ctx, s, needOf(&plan.Steps[on], v.at(on)))
+		one, err := t.leftBy(ctx, t.ref, s.caller, needOf(&plan.Steps[on], v.at(on)))
 		if err != nil {
 			return nil, fmt.Errorf("step %s: %w", name, err)
 		}
@@ -332,7 +332,8 @@ func (t *tending) needed(ctx context.Context, plan *Plan, s *seen, v *verdict, i
 // leftBy reads what a step has left.
 //
 // Errors: [domain.ErrLimit], [domain.ErrInvalid] where it cannot be had.
-func (t *tending) leftBy(ctx context.Context, s *seen, n domain.Need) (one needed, err error) {
+func (e *Engine) leftBy(ctx context.Context, p ref, caller domain.ActorID, n domain.Need) (one needed, err error) {
+	tenant := domain.TenantID(p.space)
 	one.state = domain.StepStatus(n.State)
 	switch {
 	case n.Result != nil:
@@ -340,14 +341,14 @@ func (t *tending) leftBy(ctx context.Context, s *seen, n domain.Need) (one neede
 	case n.Results != nil:
 		one.results = n.Results
 	case n.Items > 0:
-		if one.results, err = t.work.Results(ctx, t.tenant(), t.ref.id, n); err != nil {
+		if one.results, err = e.work.Results(ctx, tenant, p.id, n); err != nil {
 			return one, err
 		}
 		if n.One && len(one.results) == 1 {
 			one.result, one.results = one.results[0], nil
 		}
 	case n.Job != 0:
-		j, err := t.work.Show(ctx, t.tenant(), domain.JobKey{Caller: s.caller, ID: n.Job})
+		j, err := e.work.Show(ctx, tenant, domain.JobKey{Caller: caller, ID: n.Job})
 		if err != nil && !errors.Is(err, domain.ErrNotFound) {
 			return one, err
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/blueprint/trial"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
@@ -88,7 +87,11 @@ func (p *trialPlay) play(ctx context.Context) error {
 		f = Facts{}
 		switch {
 		case d.End != "":
-			return p.finish(string(d.End), d.Why)
+			if err := p.finish(string(d.End), d.Why); err != nil {
+				return err
+			}
+			p.callHook(ctx, d.End)
+			return nil
 		case len(d.AgainFlows) > 0: // how a flow ends is how it ends after all retries
 			last.Nth++
 			f.Ended = []work.Ending{last}
@@ -261,8 +264,8 @@ func (p *trialPlay) runFirst(ctx context.Context) (work.Ending, error) {
 	var end trial.End
 	var fault error
 	if s.KindOr() == domain.StepEffect {
-		j.Payload, fault = blueprint.Payload(ctx, s.Effect, j.Params, needsValue(p.left(slices.Concat(p.plan.needs[i], p.told),
-			func(i int) *StepState { return &p.state.Steps[i] })))
+		j.Payload, fault = stepPayload(ctx, s.Effect, j.Params, p.left(slices.Concat(p.plan.needs[i], p.told),
+			func(i int) *StepState { return &p.state.Steps[i] }))
 	}
 	if end = p.end(j); fault != nil {
 		end = trial.End{End: trial.Failed, Text: fault.Error()}

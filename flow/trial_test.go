@@ -124,6 +124,34 @@ func TestEveryKindOfStepIsPlayed(t *testing.T) {
 	}
 }
 
+func TestTheHookOfAnEndIsPlayed(t *testing.T) {
+	const text = `
+name: hooked
+params: {day: monday}
+on:
+  failed: {effect: {target: chat, params: {text: "${hook_reason} on ${params.day}: ${needs.load.rows} rows"}}}
+  errored: {effect: {target: chat, payload: '#{why: needs.send.state, rows: parse_int(needs.load.result.rows)}'}}
+  succeeded: {script: x, script_type: shell, params: {how: well}}
+steps:
+  - {name: load, script: x, script_type: shell}
+  - {name: send, needs: load, script: x, script_type: shell}
+`
+	load := trial.End{End: trial.Succeeded, Result: map[string]string{"rows": "7"}}
+	for end, want := range map[string]string{
+		trial.Failed: `{"text":"failed on monday: 7 rows"}`, trial.Errored: `{"rows":7,"why":"errored"}`, trial.Succeeded: "",
+	} {
+		p := playText(t, text, trial.Ask{}, map[string]trial.End{"load": load, "send": {End: end}})
+		if h := p.Hook; h == nil || h.On != end || string(h.Payload) != want || h.Fault != "" || h.Params["day"] != "monday" ||
+			(end == trial.Succeeded) != (h.Params["how"] == "well") {
+			t.Errorf("after %s: %+v, want %s", end, h, want)
+		}
+	}
+	p := playText(t, text, trial.Ask{}, map[string]trial.End{"load": {End: trial.Errored}})
+	if h := p.Hook; h == nil || !strings.Contains(h.Fault, "payload: ") {
+		t.Errorf("what the payload names is not there, and it is %+v", h)
+	}
+}
+
 const withinText = `
 name: within
 params: {day: monday}

@@ -67,9 +67,25 @@ var anExpect = (&document.Object{
 		{Name: "counts", Kind: document.AMap, Most: domain.MaxSteps, Doc: "Steps, and how many jobs each had."},
 		{Name: "jobs", Kind: document.SomeObjects, Of: aJob, Most: maxEnds, Doc: "Jobs that there were, with what they were told."},
 		{Name: "result", Kind: document.AMap, Most: domain.MaxParams, Doc: "The flow's result; more may be there."},
+		{Name: "hook", Kind: document.AnObject, Of: aHook, Doc: "The hook that its end called. One whose payload cannot be computed is told without it, too."},
 	},
 	Others: map[string]string{"state": "states", "steps": "states", "status": "end", "reason": "end", "params": "jobs"},
 }).Index()
+
+var aHook = (&document.Object{
+	Title: "hook",
+	Doc:   "A hook that the flow's end called.",
+	Fields: []document.Field{
+		{Name: "on", Kind: document.AText, Doc: "Which of them; none: the end has none.", Enum: []string{string(domain.HookSucceeded),
+			string(domain.HookFailed), string(domain.HookErrored), NoHook}},
+		{Name: "params", Kind: document.AMap, Most: domain.MaxParams, Doc: "Params that it found; there may be more."},
+		{Name: "payload", Kind: document.AnyData, Doc: "What its effect was told; of objects, more may be there."},
+	},
+	Others: map[string]string{"told": "payload"},
+}).Index()
+
+// NoHook is expected of an end that calls none.
+const NoHook = "none"
 
 var aJob = (&document.Object{
 	Title: "job",

@@ -51,6 +51,13 @@ type expect struct {
 	Counts map[string]string `json:"counts"`
 	Jobs   []wantJob         `json:"jobs"`
 	Result map[string]string `json:"result"`
+	Hook   *wantHook         `json:"hook"`
+}
+
+type wantHook struct {
+	On      *string           `json:"on"`
+	Params  map[string]string `json:"params"`
+	Payload json.RawMessage   `json:"payload"`
 }
 
 type wantJob struct {

@@ -71,6 +71,9 @@ func Run(ctx context.Context, path, only string, play Player) (Report, error) {
 			done.Lines = []string{"it cannot be played: " + err.Error()}
 		} else {
 			done.Jobs, done.Lines = len(p.Jobs), append(c.unmet(&p), c.Expect.compare(&p)...)
+			if p.Hook != nil && p.Hook.Fault != "" {
+				done.Lines = append(done.Lines, fmt.Sprintf("the hook for %s ends in error: %s", p.Hook.On, p.Hook.Fault))
+			}
 			seen.add(&p)
 		}
 		r.Cases = append(r.Cases, done)
@@ -134,7 +137,35 @@ func (e *expect) compare(p *Played) (lines []string) {
 			add("result."+name, strconv.Quote(got), strconv.Quote(e.Result[name]))
 		}
 	}
+	if e.Hook != nil {
+		e.Hook.compare(p.Hook, add)
+	}
 	return lines
+}
+
+// compare looks at the hook that was called.
+func (w *wantHook) compare(h *Hook, add func(path, got, want string)) {
+	if h == nil {
+		h = &Hook{On: NoHook}
+	}
+	if w.On != nil && *w.On != h.On {
+		add("hook.on", strconv.Quote(h.On), strconv.Quote(*w.On))
+	}
+	compareParams("hook", h.Params, w.Params, add)
+	if w.Payload != nil {
+		values("hook.payload", decode(h.Payload), decode(w.Payload), add)
+	}
+}
+
+// compareParams looks for params; there may be more.
+func compareParams(path string, have, want map[string]string, add func(path, got, want string)) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if got, there := have[name]; !there {
+			add(path+".params."+name, "nothing", strconv.Quote(want[name]))
+		} else if got != want[name] {
+			add(path+".params."+name, strconv.Quote(got), strconv.Quote(want[name]))
+		}
+	}
 }
 
 // compare looks at the job that is meant.
@@ -148,13 +179,7 @@ func (w *wantJob) compare(path string, p *Played, add func(path, got, want strin
 		return
 	}
 	j := &p.Jobs[at]
-	for _, name := range slices.Sorted(maps.Keys(w.Params)) {
-		if got, there := j.Params[name]; !there {
-			add(path+".params."+name, "nothing", strconv.Quote(w.Params[name]))
-		} else if got != w.Params[name] {
-			add(path+".params."+name, strconv.Quote(got), strconv.Quote(w.Params[name]))
-		}
-	}
+	compareParams(path, j.Params, w.Params, add)
 	if w.Payload != nil {
 		values(path+".payload", decode(j.Payload), decode(w.Payload), add)
 	}

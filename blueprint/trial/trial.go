@@ -43,6 +43,16 @@ type Job struct {
 	End string `json:"end"`
 }
 
+// Hook is a hook that was called.
+type Hook struct {
+	On string `json:"on"`
+	// Params are what its script finds as such, Payload what an effect is told.
+	Params  map[string]string `json:"params,omitzero"`
+	Payload json.RawMessage   `json:"payload,omitzero"`
+	// Fault is why there is no payload.
+	Fault string `json:"fault,omitzero"`
+}
+
 // How jobs and approvals end.
 const (
 	Succeeded = "succeeded"
@@ -76,6 +86,8 @@ type Played struct {
 	Jobs []Job `json:"jobs"`
 	// Result is that of the flow.
 	Result map[string]string `json:"result"`
+	// Hook is what its end called; nil where that has no hook.
+	Hook *Hook `json:"hook,omitzero"`
 	// Whens are the values that conditions had, by their steps.
 	Whens map[string]bool `json:"whens,omitzero"`
 }

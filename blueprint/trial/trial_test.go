@@ -147,6 +147,30 @@ cases:
 	}
 }
 
+func TestTheHookIsCompared(t *testing.T) {
+	path := write(t, `
+cases:
+  - {name: it is called, expect: {hook: {on: failed, params: {day: monday}, payload: {rows: 7}}}}
+  - {name: another is meant, expect: {hook: {on: none, params: {day: friday}, payload: {rows: 8}}}}
+`)
+	fault := ""
+	play := func(context.Context, *domain.Blueprint, trial.Ask, func(trial.Job) trial.End) (trial.Played, error) {
+		return trial.Played{End: "failed", Hook: &trial.Hook{On: "failed", Params: map[string]string{"day": "monday"}, Payload: []byte(`{"rows":7}`), Fault: fault}}, nil
+	}
+	r, err := trial.Run(t.Context(), path, "", play)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`hook.on: got "failed", want "none"`, `hook.params.day: got "monday", want "friday"`, `hook.payload.rows: got 7, want 8`}
+	if len(r.Cases[0].Lines) > 0 || strings.Join(r.Cases[1].Lines, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got %q", r.Cases)
+	}
+	fault = "there is no rows"
+	if r, err = trial.Run(t.Context(), path, "it is", play); err != nil || len(r.Cases[0].Lines) != 1 {
+		t.Errorf("of a hook that fails: %v, %v", r.Cases, err)
+	}
+}
+
 func TestWhatIsNoTest(t *testing.T) {
 	for text, want := range map[string]string{
 		"cases: []":             "want at least one",

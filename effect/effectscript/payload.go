@@ -79,35 +79,6 @@ func payloadOf(ctx context.Context, task script.Task, call *domain.EffectCall, i
 	return payload, err
 }
 
-// filled puts params of the step into those of a call: ${name}, or ${params.name}. One that
-// there is not stays as it is. Where a secret is to come the text stays a template, for what
-// is told is kept for the next attempt: see [withSecrets].
-//
-// Errors: [domain.ErrInvalid] where they become too long.
-func filled(params, values map[string]string) (map[string]string, error) {
-	all, room := make(map[string]string, len(params)), domain.MaxParamBytes
-	for name, value := range params {
-		t := domain.ParseTemplate(value)
-		keep := namesSecret(params)
-		if keep {
-			t = t.Kept()
-		}
-		text, err := t.Fill(room, func(place string) (string, bool, error) {
-			text, known := values[strings.TrimPrefix(place, domain.PlaceParams+".")]
-			if keep {
-				text = domain.EscapeTemplate(text)
-			}
-			return text, known, nil
-		})
-		if err != nil {
-			return nil, domain.Invalidf("params of the effect have more than %d bytes together, with what their names stand for", domain.MaxParamBytes)
-		}
-		room -= len(text)
-		all[name] = text
-	}
-	return all, nil
-}
-
 // namesSecret reports whether one of the params of a call names a secret.
 func namesSecret(params map[string]string) bool {
 	for _, value := range params {
@@ -150,18 +121,11 @@ func withSecrets(payload json.RawMessage, secrets map[string]string) (json.RawMe
 
 func compute(ctx context.Context, call *domain.EffectCall, in input) (json.RawMessage, error) {
 	if call.Payload == "" {
-		params, err := filled(call.Params, in.variables())
+		params, err := domain.FillCall(call.Params, in.variables(), namesSecret(call.Params))
 		if err != nil {
 			return nil, err
 		}
 		return json.Marshal(params)
-	}
-	if in.hook != nil {
-		told, err := value.ReadJSON(string(in.Hook))
-		if err != nil {
-			return nil, err
-		}
-		return evaluate(ctx, blueprint.CompileHook, call.Payload, condition.Texts(in.Params), told)
 	}
 	needs := value.NewMap(len(in.Needs))
 	for name, n := range in.Needs {
@@ -177,32 +141,27 @@ func compute(ctx context.Context, call *domain.EffectCall, in input) (json.RawMe
 		}
 		needs.AsMap().Set(name, one)
 	}
+	if in.hook != nil {
+		told, err := value.ReadJSON(string(in.Hook))
+		if err != nil {
+			return nil, err
+		}
+		return blueprint.HookPayload(ctx, call, in.Params, told, needs)
+	}
 	return blueprint.Payload(ctx, call, in.Params, needs)
-}
-
-// evaluate is the value of an expression, as JSON.
-func evaluate(ctx context.Context, compile func(string) (*condition.Condition, error), text string, values ...value.Value) (json.RawMessage, error) {
-	expr, err := compile(text)
-	if err != nil {
-		return nil, domain.Invalidf("payload: %v", err)
-	}
-	v, err := expr.Value(ctx, values...)
-	if err != nil {
-		return nil, domain.Invalidf("payload: %v", err)
-	}
-	out, err := value.AppendJSON(nil, v)
-	if err != nil {
-		return nil, domain.Invalidf("payload: %v", err)
-	}
-	return out, nil
 }
 
 // variables are what texts may name.
 func (in input) variables() map[string]string {
-	if in.hook == nil {
-		return in.Params
+	all := map[string]string{}
+	if in.hook != nil {
+		all = in.hook.Variables()
 	}
-	all := in.hook.Variables()
+	for step, n := range in.Needs {
+		for key, text := range n.Result {
+			all[domain.PlaceNeeds+"."+step+"."+key] = text
+		}
+	}
 	maps.Copy(all, in.Params)
 	return all
 }
