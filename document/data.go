@@ -3,6 +3,7 @@ package document
 import (
 	"encoding/json"
 	"math"
+	"regexp"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -52,6 +53,9 @@ func (r *Reader) any(n *yaml.Node, path string, depth int) any {
 	return r.number(v, path)
 }
 
+// tooLarge is a number that YAML takes for a text, as it has no room for it: without quotes.
+var tooLarge = regexp.MustCompile(`^[-+]?[0-9]{1,400}(\.[0-9]{0,400})?[eE][-+]?[0-9]{1,9}$`)
+
 // number reads a single value, of which numbers are written as JSON has them.
 func (r *Reader) number(v *yaml.Node, path string) any {
 	switch v.ShortTag() {
@@ -71,7 +75,11 @@ func (r *Reader) number(v *yaml.Node, path string) any {
 			return float(f)
 		}
 	default:
-		return v.Value
+		if v.Style != 0 || !tooLarge.MatchString(v.Value) {
+			return v.Value
+		}
+		r.fault(v, path, "%s is larger than a number can be; put it in quotes where it is a text", v.Value)
+		return nil
 	}
 	r.fault(v, path, "got %s, want a value that JSON can hold", describe(v))
 	return nil

@@ -69,6 +69,7 @@ func TestWhatIsWrongHasItsPlace(t *testing.T) {
 		"modes: {a: }":                   "1:12: modes.a: it has no value; write \"\" for an empty one",
 		"modes: [slow]":                  "1:8: modes: got a list, want names, and slow or fast for each",
 		"data: {a: 9999999999999999999}": "1:11: data.a: got the number 9999999999999999999, want a value that JSON can hold",
+		"data: {a: 1e400}":               "1:11: data.a: 1e400 is larger than a number can be; put it in quotes where it is a text",
 		"data: {? [a] : 1}":              "1:10: data: want a name here, got a list",
 	} {
 		r, _ := read(text)

@@ -74,7 +74,8 @@ func TestFaultsOfABlueprint(t *testing.T) {
 				"x": json.RawMessage(`""`), "y": json.RawMessage(`"` + strings.Repeat("x", 8<<10+1) + `"`)}, Key: strings.Repeat("x", 4<<10+1), Window: 1001},
 			{Name: "c", Script: "x", ScriptType: "v", Matrix: domain.Matrix{"x": ones(400), "y": ones(400)}},
 			{Name: "d", Script: "x", ScriptType: "v", Key: "item", Kind: domain.StepSingle, Matrix: domain.Matrix{"x": ones(1)}},
-			{Name: "e", Script: "x", ScriptType: "v", Kind: domain.StepEach}}},
+			{Name: "e", Script: "x", ScriptType: "v", Kind: domain.StepEach},
+			{Name: "f", Script: "x", ScriptType: "v", Matrix: domain.Matrix{"x": json.RawMessage(`[1, {"a": 1e400}]`)}}}},
 			[]string{
 				"steps[0].matrix: each is given too; want one of them",
 				`steps[1].matrix.1: axis "1": want a letter or '_' first, then letters, digits, '_' and '-', up to 64 in all`,
@@ -84,7 +85,8 @@ func TestFaultsOfABlueprint(t *testing.T) {
 				"steps[1].matrix.y: 8193 bytes, the limit is 8192", "steps[1].window: 1001: want 1 to 1000", "steps[1].key: 4097 bytes, the limit is 4096",
 				"steps[2].matrix: the product of its lists has more than 100000 elements; a pack has no such bound",
 				"steps[3].matrix: the step is of kind single", "steps[3].key: it names the elements of a step with each or matrix",
-				"steps[4].each: a step of kind each needs each, an expression whose value is a list, or matrix, lists by name"}},
+				"steps[4].each: a step of kind each needs each, an expression whose value is a list, or matrix, lists by name",
+				`steps[5].matrix.x[1]: {"a": 1e400} is no value that expressions and scripts can have: want numbers up to 1.7e308, or a text in quotes`}},
 		{"effects", domain.Blueprint{Name: "n", Steps: []domain.Step{
 			{Name: "a", Effect: &domain.EffectCall{Target: "pay", Payload: "#{}"}}, {Name: "b", Effect: &domain.EffectCall{Target: "https://bank/pay"}},
 			{Name: "c", Effect: &domain.EffectCall{Target: "pay", Params: map[string]string{"a": "1", "1": "b"}, Payload: "#{}"}},

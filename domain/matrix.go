@@ -124,6 +124,13 @@ func (c *checker) axes(s *Step, at func(string) string) {
 		case values != nil:
 			product = min(product*len(values), MaxEach+1)
 		}
+		for i, text := range values {
+			var v any
+			if err := json.Unmarshal(text, &v); err != nil {
+				c.fault(fmt.Sprintf("%s[%d]", path, i), "%s is no value that expressions and scripts can have: want numbers up to 1.7e308, or a text in quotes", PlainText(string(text), 100))
+				break
+			}
+		}
 	}
 	if product > MaxEach {
 		c.fault(at("matrix"), "%s", TooManyElements(0))
