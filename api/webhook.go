@@ -55,10 +55,11 @@ type Webhooks struct {
 	Webhooks []Webhook `json:"webhooks"`
 }
 
-// WebhookMade is a webhook with its secret, which is told once.
+// WebhookMade is a webhook with the secret that was made for it, which is told once; none where
+// one was given.
 type WebhookMade struct {
 	Webhook
-	Secret string `json:"secret"`
+	Secret string `json:"secret,omitzero"`
 }
 
 // WebhookParams name a webhook.

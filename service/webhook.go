@@ -92,7 +92,15 @@ func (c Caller) CreateWebhook(ctx context.Context, p api.WebhookCreateParams) (a
 		return api.WebhookMade{}, err
 	}
 	w, secret, err := hooks.Create(ctx, p.Context, p.Webhook, p.Secret, c.who.Actor)
-	view, err := c.webhookView(p.Context, w, err)
+	return c.madeWebhook(p.Context, w, secret, p.Secret, err)
+}
+
+// madeWebhook is a webhook with its secret, where whoever asks has not given it.
+func (c Caller) madeWebhook(tenant domain.TenantID, w *domain.Webhook, secret, given string, err error) (api.WebhookMade, error) {
+	if given != "" {
+		secret = ""
+	}
+	view, err := c.webhookView(tenant, w, err)
 	return api.WebhookMade{Webhook: view, Secret: secret}, err
 }
 
@@ -164,8 +172,7 @@ func (c Caller) RotateWebhook(ctx context.Context, p api.WebhookRotateParams) (a
 		keep = *p.Keep
 	}
 	w, secret, err := hooks.Rotate(ctx, p.Context, p.Name, p.Secret, keep.Time())
-	view, err := c.webhookView(p.Context, w, err)
-	return api.WebhookMade{Webhook: view, Secret: secret}, err
+	return c.madeWebhook(p.Context, w, secret, p.Secret, err)
 }
 
 // Deliver takes what a program outside sends to a webhook. It has no token: its signature is

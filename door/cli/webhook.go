@@ -80,7 +80,7 @@ func (a *app) webhookCreate() *cobra.Command {
 	f.into(c)
 	f.secretInto(c)
 	c.Flags().StringVar(&f.scheme, "scheme", string(domain.WebhookStandard), "how deliveries are signed: standard, github, stripe or token")
-	c.Long = c.Short + `. The secret is told this once; give it to the sender. Scheme standard is that of Standard Webhooks;
+	c.Long = c.Short + `. The secret that is made is told this once; give it to the sender. One that is given is not told. Scheme standard is that of Standard Webhooks;
 token is a secret that is sent as it is, by X-Gitlab-Token or as a bearer token.`
 	return c
 }
@@ -199,8 +199,10 @@ func (a *app) printMadeWebhook(w api.WebhookMade, err error) error {
 	}
 	return a.print(w, func(t *table) {
 		webhookTable(t, w.Webhook)
-		t.field("secret", w.Secret)
-		t.row("The secret is not told again: give it to the sender now.")
+		if w.Secret != "" { // else whoever asks has given it
+			t.field("secret", w.Secret)
+			t.row("The secret is not told again: give it to the sender now.")
+		}
 	})
 }
 
