@@ -294,7 +294,7 @@ func (a *app) scheduleBackfill() *cobra.Command {
 				continue // the node says that it wants both
 			}
 			var err error
-			if *set.to, err = domain.ParseInstant(set.text); err != nil {
+			if *set.to, err = a.instantOrDay(ctx, c, name, set.text); err != nil {
 				return fmt.Errorf("--%s: %w", flag, err)
 			}
 		}
@@ -304,8 +304,8 @@ func (a *app) scheduleBackfill() *cobra.Command {
 		}
 		return a.print(b, func(t *table) { backfillTable(t, b, p.DryRun) })
 	})
-	c.Flags().StringVar(&from, "from", "", "the first `time`, as 2026-01-01T00:00:00Z")
-	c.Flags().StringVar(&to, "to", "", "before which `time`; not after now")
+	c.Flags().StringVar(&from, "from", "", "the first `time`, as 2026-01-01T00:00:00Z, or a day: 2026-01-01")
+	c.Flags().StringVar(&to, "to", "", "before which `time` or day; not after now")
 	c.Flags().IntVar(&p.Max, "max", 1, "how many of its flows are under way at once, up to 100")
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say which times these are and which have a flow, and make nothing")
 	c.Flags().BoolVar(&cancel, "cancel", false, "end the backfill that is under way; the flows that it made go on")
@@ -313,9 +313,31 @@ func (a *app) scheduleBackfill() *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("cancel", "to")
 	c.MarkFlagsMutuallyExclusive("cancel", "dry-run")
 	c.Long = c.Short + ": oldest first, each with the name that the schedule would have given it, so that a time makes one flow, ever.\n" +
+		"A day begins as the clocks of the schedule's zone say, UTC where it has none; that of --to is not among them.\n" +
 		"It goes on by itself; `ramet schedule show NAME` says how far it has come."
-	c.Example = "  ramet schedule backfill nightly --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z --max 2"
+	c.Example = "  ramet schedule backfill nightly --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z --max 2\n" +
+		"  ramet schedule backfill nightly --from 2026-01-01 --to 2026-02-01 --dry-run"
 	return c
+}
+
+// instantOrDay reads a time, or a day, which begins when it does in the schedule's zone.
+func (a *app) instantOrDay(ctx context.Context, c *client.Client, name, text string) (domain.Instant, error) {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return domain.ParseInstant(text)
+	}
+	s, err := c.Schedule(ctx, a.tenant(), name, 0)
+	if err != nil {
+		return 0, err
+	}
+	zone, err := time.LoadLocation(s.Zone)
+	if err != nil {
+		return 0, domain.Invalidf("the zone of schedule %q, %s, is not known on this machine: want a time, as 2026-01-01T00:00:00Z", name, s.Zone)
+	}
+	day, err := time.ParseInLocation(time.DateOnly, text, zone)
+	if err != nil {
+		return 0, err
+	}
+	return domain.ParseInstant(day.Format(time.RFC3339))
 }
 
 // backfillTable shows a backfill as it begins, or of a dry run the times that it would be about.
