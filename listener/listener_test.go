@@ -174,6 +174,26 @@ func TestEachEventStartsAFlowOnce(t *testing.T) {
 	})
 }
 
+// TestAListenerOfAny hears events of all aggregates, and none of other kinds.
+func TestAListenerOfAny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.apply(func(l *domain.Listener) { l.On.Of = domain.AnyEvent })
+		stop := r.run()
+		r.publish("e1", "OrderShipped", `{"n":1}`)
+		if err := r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Parcel.p-1", ID: "m-2",
+			Data: []byte(`{"event_id":"e2","event_type":"OrderShipped","payload":{"n":2}}`)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := r.flows.made(); n != 2 {
+			t.Errorf("%d flows were made, want one of each aggregate", n)
+		}
+		r.behind(0)
+		stop()
+	})
+}
+
 // asked keeps how consumers are asked for.
 type asked struct {
 	stream.Log
