@@ -95,7 +95,7 @@ func (t *tending) cached(ctx context.Context, plan *Plan, s *seen, v *verdict, i
 	}
 	sum := cacheSum(plan, step, key)
 	a.Sum = hex.EncodeToString(sum[:])
-	if s.NoCache {
+	if s.NoCache || v.at(i).NoCache {
 		return a, nil
 	}
 	record := layout.Cached(sum)

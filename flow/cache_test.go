@@ -130,6 +130,22 @@ func TestAKeyOfResults(t *testing.T) {
 }
 
 // TestManyCachedSteps: steps of a large flow are taken, too, as far as there is room for them.
+func TestTheStepThatARerunBeginsWithIsRun(t *testing.T) {
+	bubble(t, func(r *rig) {
+		b := cached("set x 7")
+		b.Steps = append(b.Steps, step("c", "set y 1", needs("a"), kept("${p}", 3600)))
+		first := r.submit(flow.Request{Plan: b})
+		r.want(first, domain.FlowSucceeded)
+		again := r.rerun(first, flow.Rerun{From: "a"})
+		v := r.want(again, domain.FlowSucceeded, "a succeeded", "b succeeded", "c succeeded")
+		r.wantCached(v, 0)
+		if c := v.Steps[2].Cached; c == nil || c.Flow != first {
+			t.Errorf("a step after it is as ever, and got %+v", v.Steps[2])
+		}
+		r.wantCached(r.want(r.submit(flow.Request{Plan: b}), domain.FlowSucceeded), again) // what it did is kept
+	})
+}
+
 func TestManyCachedSteps(t *testing.T) {
 	bubble(t, func(r *rig) {
 		large := noise(10 << 10)

@@ -191,7 +191,7 @@ func (e *Engine) take(ctx context.Context, tenant domain.TenantID, f past, from 
 	bytes, lists := 0, false
 	for i := range was {
 		if anew[i] {
-			t.steps[i] = StepState{Status: domain.StepDormant}
+			t.steps[i] = StepState{Status: domain.StepDormant, NoCache: i == first}
 			continue
 		}
 		if len(plan.Steps[i].Artifacts) > 0 && slices.ContainsFunc(plan.followers[i], func(k int) bool { return anew[k] }) {

@@ -124,6 +124,8 @@ type StepState struct {
 	// result is from that was taken.
 	CacheSum string             `json:"cache_sum,omitempty"`
 	Cached   *domain.CachedFrom `json:"cached,omitempty"`
+	// NoCache has the step run whatever is kept: somebody asked to begin with it.
+	NoCache bool `json:"no_cache,omitempty"`
 	// Result is that of a step without jobs: who approved, and what they answered.
 	Result  map[string]string `json:"result,omitempty"`
 	SinceMs int64             `json:"since_ms,omitempty"` // its opening
