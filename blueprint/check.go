@@ -70,11 +70,11 @@ func CompileKeys(text string) (*condition.Condition, error) {
 }
 
 // CompileUntil reads the `until` of a step that is repeated, which is over the same names as its
-// `when`, and `result`: what the newest round left.
+// `when`, `result`: what the newest round left, and `round`: which that was, from 1 on.
 //
 // Errors: as [condition.Compile].
 func CompileUntil(text string) (*condition.Condition, error) {
-	return condition.Compile(text, "params", "needs", "result")
+	return condition.Compile(text, "params", "needs", "result", "round")
 }
 
 // CompilePayload reads the payload of an effect's step, which is over the same

@@ -17,6 +17,8 @@ type Input struct {
 	// place in the list.
 	Item  json.RawMessage `json:"item,omitempty"`
 	Index *int64          `json:"index,omitzero"`
+	// Round is which round of a step that is repeated the job is, from 1 on.
+	Round int `json:"round,omitzero"`
 	// Hook is what a hook is told of its flow.
 	Hook *HookInput `json:"hook,omitzero"`
 }

@@ -176,6 +176,8 @@ type Job struct {
 	CalledBy *CalledBy `json:"called_by,omitzero"`
 	Shard    string    `json:"shard,omitzero"` // "<index>/<count>"
 	Pack     string    `json:"pack,omitzero"`  // "<id>:<start>-<end>"
+	// Round is which round of a step that is repeated it is, from 1 on.
+	Round int `json:"round,omitzero"`
 	// Item is the element that the job is done for, as JSON, of a step that is done for
 	// each of a list; Shard says which of how many it is. List is the first record in
 	// which the flow keeps the results of that step.

@@ -13,7 +13,8 @@ const (
 //
 // Source: Kestra's LoopUntil and Dagu's repeatPolicy; see docs/decisions/0055.
 type Repeat struct {
-	// Until is a Rhai expression over params, needs, and result: what the newest round left.
+	// Until is a Rhai expression over params, needs, result: what the newest round left, and
+	// round: which that was, from 1 on.
 	Until string `json:"until"`
 	// Max is how many rounds there may be, 1..[MaxRounds]; a step of which the last one
 	// leaves Until false has failed.
@@ -41,7 +42,7 @@ func (c *checker) repeat(s *Step, at func(string) string) {
 	}
 	switch {
 	case r.Until == "":
-		c.fault(at("repeat.until"), "it needs a Rhai expression over params, needs and result, which says when it is enough")
+		c.fault(at("repeat.until"), "it needs a Rhai expression over params, needs, result and round, which says when it is enough")
 	case len(r.Until) > MaxWhenBytes:
 		c.fault(at("repeat.until"), "%d bytes, the limit is %d", len(r.Until), MaxWhenBytes)
 	}

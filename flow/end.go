@@ -65,15 +65,22 @@ func (v *verdict) begun() bool {
 // rewritten with each of thousands of jobs would be most of what the flow costs.
 func (v *verdict) jobs(plan *Plan) []domain.JobID { return jobsOf(len(plan.Steps), v.at) }
 
-// jobsOf are the jobs of single steps.
+// jobsOf are the jobs of single steps, of all their rounds.
 func jobsOf(steps int, at func(i int) *StepState) (ids []domain.JobID) {
 	for i := range steps {
-		if st := at(i); st != nil && st.Job != 0 {
+		st := at(i)
+		if st == nil {
+			continue
+		}
+		if st.Job != 0 {
 			ids = append(ids, st.Job)
+		}
+		for id := range st.Earlier.all() {
+			ids = append(ids, domain.JobID(id))
 		}
 	}
 	slices.Sort(ids)
-	return ids
+	return slices.Compact(ids)
 }
 
 // reopen adds to b that a flow which had ended goes on.

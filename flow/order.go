@@ -289,7 +289,8 @@ func (a *advancer) resume() {
 
 // reset lets a step begin anew, with what people have asked of it.
 func (s *StepState) reset() {
-	*s = StepState{Status: domain.StepDormant, Skip: s.Skip, Change: s.Change, Retries: s.Retries}
+	s.leave()
+	*s = StepState{Status: domain.StepDormant, Skip: s.Skip, Change: s.Change, Retries: s.Retries, Earlier: s.Earlier}
 }
 
 // update changes steps that have not ended.

@@ -38,9 +38,10 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 		}
 		for i := range whole.Steps {
 			st := &whole.Steps[i]
-			if split = split || st.Split != nil && st.Job == 0 && !st.Split.Flows; st.Job != 0 {
-				keys = append(keys, domain.JobKey{Caller: s.caller, ID: st.Job})
-			}
+			split = split || st.Split != nil && st.Job == 0 && !st.Split.Flows
+		}
+		for _, id := range jobsOf(len(whole.Steps), func(i int) *StepState { return &whole.Steps[i] }) {
+			keys = append(keys, domain.JobKey{Caller: s.caller, ID: id})
 		}
 	}
 	if err := t.removeJobs(ctx, t.ref, keys); err != nil {

@@ -67,6 +67,14 @@ func (l *looker) between(ctx context.Context, p ref, r records, s *stored, x *ex
 	return err
 }
 
+// leave has a step that another round, or another life, begins for remember its job: it goes with
+// the flow.
+func (s *StepState) leave() {
+	if s.Job != 0 {
+		s.Earlier = s.Earlier.Add(int64(s.Job), int64(s.Job))
+	}
+}
+
 // newest is what the newest round of a step left.
 func (t *tending) newest(ctx context.Context, plan *Plan, s *seen, v *verdict, i int) (map[string]string, error) {
 	n, err := t.leftBy(ctx, t.ref, s.caller, needOf(&plan.Steps[i], v.at(i)))
@@ -91,6 +99,7 @@ func (a *advancer) nextRound(i int, st *StepState) {
 		return
 	}
 	st, was := a.lift(i)
+	st.leave()
 	st.Status, st.Text, st.Round, st.RoundMs, st.Done, st.At, st.Next = domain.StepOpen, "", st.Round+1, 0, nil, st.Split.Start, 0
 	if hasList(s) {
 		st.List = a.f.Lists[i].First

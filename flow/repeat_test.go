@@ -61,6 +61,7 @@ func TestHowRepeatedStepsEnd(t *testing.T) {
 			"it was repeated until false, which did not hold after 3 rounds", 3},
 		"accepted":          {step("s", "count n", repeat(never, 2, 5), mayFail), domain.FlowSucceeded, "failed_accepted", "it was repeated until false", 2},
 		"its script fails":  {step("s", "fail no luck", repeat(never, 3, 0)), domain.FlowFailed, "failed", "no luck", 1},
+		"by its number":     {step("s", "count n", repeat("round >= 2 && result.n == round.to_string()", 5, 0)), domain.FlowSucceeded, "succeeded", "", 2},
 		"no yes or no":      {step("s", "set a 1", repeat("result.a", 3, 0)), domain.FlowErrored, "errored", "repeat.until: it is a text, want true or false", 1},
 		"it cannot be told": {step("s", "set a x", repeat("parse_int(result.a) > 1", 3, 0)), domain.FlowErrored, "errored", "repeat.until: ", 1},
 	} {
@@ -170,6 +171,65 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 			}
 		})
 	})
+}
+
+// rounds is a step that is run three times, and knows its rounds.
+func rounds() domain.Step {
+	return step("poll", "round", repeat(`result.round == "3"`, 5, 10))
+}
+
+// TestARepeatedStepComesBackFromTheArchive with the result of its last round, and a rerun that
+// begins with it begins with its first.
+func TestARepeatedStepComesBackFromTheArchive(t *testing.T) {
+	s := newMemArchive()
+	bubbleWith(t, flow.Config{Names: s, Records: s}, func(r *rig) {
+		id := r.submit(flow.Request{Plan: blueprint(rounds(), step("last", "crashonce\nneed poll round", needs("poll")))})
+		r.want(id, domain.FlowErrored, "poll succeeded", "last errored")
+		time.Sleep(time.Minute)
+		s.putAway(r)
+		r.mustAct(id, flow.Order{Verb: flow.OrderRetry})
+		v := r.want(id, domain.FlowSucceeded, "poll succeeded", "last succeeded")
+		if v.Result["last.got"] != "3" || v.Steps[0].Round != 3 || r.words.times["poll"] != 3 {
+			t.Errorf("the result is %v, after %d rounds, of which %d were run", v.Result, v.Steps[0].Round, r.words.times["poll"])
+		}
+		time.Sleep(time.Minute)
+		s.putAway(r)
+		v = r.want(r.rerun(id, flow.Rerun{From: "last"}), domain.FlowErrored, "poll succeeded", "last errored")
+		if r.words.times["poll"] != 3 {
+			t.Error("what was taken over was run")
+		}
+		v = r.want(r.rerun(id, flow.Rerun{From: "poll", Trigger: "from poll"}), domain.FlowErrored, "poll succeeded", "last errored")
+		if v.Steps[0].Round != 3 || r.words.times["poll"] != 6 {
+			t.Errorf("it came to round %d, and was run %d times", v.Steps[0].Round, r.words.times["poll"])
+		}
+	})
+}
+
+// TestARepeatedStepLeavesNothing of any of its rounds, whether its flow is deleted or goes by its age.
+func TestARepeatedStepLeavesNothing(t *testing.T) {
+	for name, gone := range map[string]func(*rig, *memArchive, domain.FlowID){
+		"deleted": func(r *rig, _ *memArchive, id domain.FlowID) { r.mustAct(id, flow.Order{Verb: flow.OrderDelete}) },
+		"pruned":  func(r *rig, s *memArchive, _ domain.FlowID) { s.putAway(r) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newMemArchive()
+			bubbleWith(t, flow.Config{Names: s, Records: s}, func(r *rig) {
+				id := r.steps(rounds(), step("never", "", needs("poll"), repeat("false", 2, 5)))
+				r.want(id, domain.FlowFailed, "poll succeeded", "never failed")
+				r.mustAct(id, flow.Order{Verb: flow.OrderRetry, Failed: true})
+				time.Sleep(time.Second)
+				r.want(id, domain.FlowFailed, "never failed")
+				time.Sleep(time.Minute)
+				gone(r, s, id)
+				time.Sleep(time.Minute)
+				for _, prefix := range []string{"flow:", "job:", "ramet:flow:", "ramet:logs:"} {
+					if keys, _, err := r.board.Keys(r.ctx, 1, prefix, "", 100); len(keys) > 0 || err != nil {
+						t.Errorf("there is still %v, %v", keys, err)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestAFlowIsRepeated: each round makes another, and nothing stays behind.

@@ -38,6 +38,7 @@ import (
 //	need STEP KEY   puts what a step before it gave into the result
 //	ask JSON        asks its channel, and leaves the answer
 //	failonce        fails at its first run of all
+//	round           leaves which round of its step it is
 //	count KEY       leaves how many times its step has been run in all flows
 type words struct {
 	mu    sync.Mutex
@@ -61,6 +62,7 @@ type input struct {
 	Step  string
 	Item  json.RawMessage
 	Index *int64
+	Round int
 	Shard *struct{ Index, Total int64 }
 	Pack  *struct{ ID, Start, End int64 }
 	env   map[string]string
@@ -179,6 +181,8 @@ func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.O
 			out.Result[rest] = fmt.Sprint(string(in.Item), "@", *in.Index)
 		case "env": // leaves a variable
 			out.Result[rest] = t.Env[rest]
+		case "round":
+			out.Result["round"] = fmt.Sprint(in.Round)
 		case "param":
 			out.Result[rest] = in.Params[rest]
 		case "results": // of a step: what each left under a name

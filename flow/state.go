@@ -120,6 +120,8 @@ type StepState struct {
 	// the next begins, once that one has ended.
 	Round   int   `json:"round,omitempty"`
 	RoundMs int64 `json:"round_ms,omitempty"`
+	// Earlier are the jobs of the rounds before: they go with the flow.
+	Earlier Ranges `json:"earlier,omitempty"`
 	// CacheSum is the key under which the step's end is kept; see cache.go. Cached is where its
 	// result is from that was taken.
 	CacheSum string             `json:"cache_sum,omitempty"`
@@ -223,6 +225,7 @@ func (s State) clone() State {
 func (s *StepState) clone() *StepState {
 	c := *s
 	c.Open, c.Bad, c.Lost, c.Done = slices.Clone(s.Open), slices.Clone(s.Bad), slices.Clone(s.Lost), slices.Clone(s.Done)
+	c.Earlier = slices.Clone(s.Earlier)
 	c.Result = maps.Clone(s.Result)
 	if s.Split != nil {
 		split := *s.Split

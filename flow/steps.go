@@ -248,7 +248,7 @@ func (t *tending) answerWhens(ctx context.Context, plan *Plan, s *seen, v *verdi
 		params := stepParams(plan, i, s.added)
 		if answers[i], err = t.inTurn(ctx, func() WhenAnswer {
 			if until {
-				return evalUntil(ctx, text, params, needs, result)
+				return evalUntil(ctx, text, params, needs, result, v.at(i).Round)
 			}
 			return t.eval(ctx, text, params, needs)
 		}); err != nil {
@@ -577,6 +577,9 @@ func (t *tending) makeJobs(ctx context.Context, b *board.Batch, plan *Plan, s *s
 func unitJob(plan *Plan, step *domain.Step, st *StepState, u *Unit, s *seen) *domain.Job {
 	j := stepJob(plan.Blueprint, step, s.caller)
 	j.Stepped, j.TraceID = true, s.flow.TraceID
+	if step.Repeat != nil {
+		j.Round = st.Round
+	}
 	if st.Retries != nil {
 		j.Retries = uint8(*st.Retries)
 	}

@@ -159,7 +159,7 @@ func (p *trialPlay) round(ctx context.Context, f Facts) (Decisions, error) {
 		}
 		for _, i := range d.AskUntil {
 			text := p.plan.Steps[i].Repeat.Until
-			f.Untils[i] = evalUntil(ctx, text, stepParams(p.plan, i, p.added), p.needs(i, next.Sums.Told, at, soughtBy(text)), p.single[i])
+			f.Untils[i] = evalUntil(ctx, text, stepParams(p.plan, i, p.added), p.needs(i, next.Sums.Told, at, soughtBy(text)), p.single[i], at(i).Round)
 		}
 		for _, i := range d.Ask {
 			text := p.plan.Steps[i].When

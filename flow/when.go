@@ -49,12 +49,12 @@ func evalWhen(ctx context.Context, text string, params map[string]string, needs 
 }
 
 // evalUntil evaluates what a step is repeated until; result is what its newest round left.
-func evalUntil(ctx context.Context, text string, params map[string]string, needs map[string]needed, result map[string]string) WhenAnswer {
+func evalUntil(ctx context.Context, text string, params map[string]string, needs map[string]needed, result map[string]string, round int) WhenAnswer {
 	c, err := blueprint.CompileUntil(text)
 	if err != nil {
 		return WhenAnswer{Err: err.Error()}
 	}
-	holds, err := c.Holds(ctx, condition.Texts(params), needsValue(needs), condition.Texts(result))
+	holds, err := c.Holds(ctx, condition.Texts(params), needsValue(needs), condition.Texts(result), value.Int(int64(round)))
 	if err != nil {
 		return WhenAnswer{Err: err.Error()}
 	}

@@ -82,6 +82,7 @@ const (
 	jobParams        = "params"
 	jobNeeds         = "needs"
 	jobHook          = "hook"
+	jobRound         = "round"
 )
 
 var jobTable = newTable(
@@ -152,6 +153,7 @@ var jobTable = newTable(
 	list(jobArtifacts, "a JSON list of strings", func(j *domain.Job) *[]string { return &j.Artifacts }).notInPages().ours(),
 	texts(jobParams, func(j *domain.Job) *map[string]string { return &j.Params }).secret().notInPages().ours(),
 	object(jobNeeds, "a JSON object of steps", func(j *domain.Job) *map[string]domain.Need { return &j.Needs }).secret().notInPages().ours(),
+	number(jobRound, func(j *domain.Job) *int { return &j.Round }).ours(),
 	pointer(jobHook, "a JSON object that says what has come of a flow", func(j *domain.Job) **domain.HookInput { return &j.Hook }).secret().notInPages().ours(),
 
 	// What the board keeps itself.

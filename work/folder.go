@@ -202,6 +202,9 @@ func (x *run) addNames(env map[string]string) {
 	if p, ok := shardOf(x.job.Shard); ok {
 		env["RAMET_SHARD_INDEX"], env["RAMET_SHARD_TOTAL"] = strconv.FormatInt(p.Index, 10), strconv.FormatInt(p.Total, 10)
 	}
+	if x.job.Round != 0 {
+		env["RAMET_ROUND"] = strconv.Itoa(x.job.Round)
+	}
 	if x.job.Item != "" && len(x.job.Item) <= maxParamName {
 		env["RAMET_ITEM"] = itemText(x.job.Item)
 	}
@@ -254,7 +257,7 @@ func (x *run) input() (domain.Input, error) {
 
 // inputOf puts together what a job finds.
 func (e *Engine) inputOf(ctx context.Context, space board.Space, j *domain.Job) (in domain.Input, err error) {
-	in = domain.Input{Needs: map[string]domain.Needed{}, Flow: j.FlowID, Step: j.Step, Hook: j.Hook}
+	in = domain.Input{Needs: map[string]domain.Needed{}, Flow: j.FlowID, Step: j.Step, Round: j.Round, Hook: j.Hook}
 	if p, ok := shardOf(j.Shard); ok {
 		in.Shard = &p
 	}

@@ -66,6 +66,7 @@ export interface JobInput {
   called_by?: CalledBy;
   shard?: string;
   pack?: string;
+  round?: number;
   item?: string;
   list?: number;
   origin?: string;
@@ -259,6 +260,7 @@ export interface Job {
   called_by?: CalledBy;
   shard?: string;
   pack?: string;
+  round?: number;
   item?: string;
   list?: number;
   origin?: string;
@@ -349,6 +351,7 @@ export interface Input {
   pack?: PackRange;
   item?: unknown;
   index?: number;
+  round?: number;
   hook?: HookInput;
 }
 

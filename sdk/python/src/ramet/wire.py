@@ -185,6 +185,7 @@ class Job(_Job, total=False):
     called_by: CalledBy
     shard: str
     pack: str
+    round: int
     item: str
     list: int
     origin: str
@@ -232,6 +233,7 @@ class Input(_Input, total=False):
     pack: PackRange
     item: Any
     index: int
+    round: int
     hook: HookInput
 
 
@@ -359,6 +361,7 @@ class JobInput(TypedDict, total=False):
     called_by: CalledBy
     shard: str
     pack: str
+    round: int
     item: str
     list: int
     origin: str
