@@ -151,6 +151,8 @@ func (c *conductorReader) task(f *fields, after []string, when branch) []string 
 		s.Script = c.http(f, inputs, s.Name)
 	case "SUB_WORKFLOW":
 		c.within(f, inputs, &s)
+	case "DO_WHILE":
+		c.loop(f, inputs, &s)
 	case "TERMINATE":
 		c.terminate(f, inputs, &s)
 	case "SIMPLE":
@@ -161,7 +163,7 @@ func (c *conductorReader) task(f *fields, after []string, when branch) []string 
 	default:
 		c.in.note(f.line, "%s: %s has no counterpart: write it as the step's script", f.path, kind)
 		s.Script = placeholder(s.Name, kind)
-		f.take("loopOver", "dynamicForkTasksParam")
+		f.take("dynamicForkTasksParam")
 	}
 	if inputs != nil && len(inputs.keys) > 0 && (kind == "SIMPLE" || strings.HasPrefix(s.Script, "echo 'step ")) {
 		c.in.note(inputs.line, "%s: what it is given: a script finds params as $RAMET_PARAM_<NAME>, and results of steps that it needs in $RAMET_INPUT", inputs.path)

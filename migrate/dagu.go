@@ -265,7 +265,7 @@ func (d *daguReader) step(f *fields, s *domain.Step, timeout domain.Span) {
 	d.script(f, s)
 	if s.Script != "" && s.ScriptType == domain.ScriptShell {
 		if repeat != nil {
-			s.Script = d.repeated(repeat, s.Script)
+			d.repeat(repeat, s)
 		}
 		s.Script = conditions + s.Script
 	} else if conditions != "" || repeat != nil {

@@ -151,17 +151,19 @@ func (d *daguReader) dagConditions(f *fields) {
 	}
 }
 
-// repeated is a script that is run until a condition holds, or again and again.
-func (d *daguReader) repeated(p *fields, script string) string {
+// repeat has a step run again until a condition holds, or as often as it says. What is looked at
+// is an exit code, or what a command says: so the script of a round says whether it is enough, and
+// the last one does in any case, whose exit code counts there.
+func (d *daguReader) repeat(p *fields, s *domain.Step) {
 	how := p.text("repeat")
-	every, limit := p.number(domain.MaxTimeout, "intervalSec", "interval_sec"), p.number(1_000_000, "limit")
+	every, limit := p.number(int(domain.MaxRepeatEvery), "intervalSec", "interval_sec"), p.number(1_000_000, "limit")
 	c := daguCondition{p.text("condition"), p.text("expected"), how != "while"}
 	codes := p.texts("exitCode", "exit_code")
 	p.rest()
 	test := "false"
 	switch {
 	case how == "false":
-		return script
+		return
 	case len(codes) > 0:
 		test = "case $code in " + strings.Join(codes, "|") + ") true;; *) false;; esac"
 		for _, code := range codes {
@@ -172,20 +174,21 @@ func (d *daguReader) repeated(p *fields, script string) string {
 		if how == "while" {
 			test = "! { " + test + "; }"
 		}
-	case c.text != "" && how == "while":
-		test = d.shellTest(daguCondition{c.text, c.expected, false})
 	case c.text != "":
-		test = d.shellTest(daguCondition{c.text, c.expected, true})
+		test = d.shellTest(c)
 	default:
 		d.in.note(p.line, "%s: it says no end: the step is run for as often as its limit says", p.path)
 	}
-	if limit == 0 {
+	if limit == 0 || limit > domain.MaxRounds {
+		d.in.note(p.line, "%s: it has no limit of up to %d rounds, which became 1000", p.path, domain.MaxRounds)
 		limit = 1000
-		d.in.note(p.line, "%s: it has no limit, which became %d", p.path, limit)
 	}
-	d.in.note(p.line, "%s: the script waits between the rounds, and holds its place meanwhile", p.path)
-	return paramLines(c.text, d.params) + fmt.Sprintf("round=1\nwhile true; do\n(\n%s)\ncode=$?\nif %s; then exit $code; fi\n"+
-		"[ $round -lt %d ] || exit $code\nround=$((round + 1))\nsleep %d\ndone\n", script, test, limit, every)
+	if s.Timeout != 0 {
+		d.in.note(p.line, "%s: the time-out of step %s is of each round, not of all", p.path, s.Name)
+	}
+	s.Repeat = &domain.Repeat{Until: `result.enough == "yes"`, Max: limit, Every: domain.Span(every)}
+	s.Script = paramLines(c.text, d.params) + fmt.Sprintf("(\n%s)\ncode=$?\nif { %s; } || [ \"$RAMET_ROUND\" -ge %d ]; then\n"+
+		"echo enough=yes >>\"$RAMET_RESULT\"\nexit $code\nfi\n", s.Script, test, limit)
 }
 
 // another makes a flow of another DAG.
