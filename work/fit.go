@@ -72,6 +72,14 @@ func noteEnd(b *board.Batch, key domain.JobKey, attempt int64, why, next string,
 	b.PushRight(layout.Logs(key), layout.EncodeLog(domain.Log{AtMs: now.UnixMilli(), Stream: "ramet", Attempt: int(attempt), Line: text}))
 }
 
+// noteEnd is the same of a run. A key may be queued whose job is not written yet, or is deleted:
+// the log of that would stay when what the claim has written of it is taken back.
+func (x *run) noteEnd(b *board.Batch, why, next string, now time.Time) {
+	if x.job.CreatedAt != 0 {
+		noteEnd(b, x.key, x.Claimed.Token, why, next, now)
+	}
+}
+
 // after is when something follows.
 func after(d time.Duration) string {
 	if d < time.Second {

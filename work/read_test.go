@@ -104,3 +104,26 @@ func TestWhatIsNoJobIsPassedOver(t *testing.T) {
 		r.want(3, domain.JobFinished, "")
 	})
 }
+
+// TestAKeyWithoutAJobLeavesNoLog where the node that has claimed it drains: it may stand in a
+// queue a second time, and the job was deleted meanwhile.
+func TestAKeyWithoutAJobLeavesNoLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, work.Config{})
+		r.push(9)
+		time.Sleep(time.Second) // the node waits for its record
+		r.stop()
+		next := startRig(t, r.board, work.Config{}, work.RunnerConfig{ID: 2, Owner: "n2/a"}, newGoScript("go", 8))
+		defer next.stop()
+		time.Sleep(time.Minute)
+		keys, _, err := r.board.Keys(r.ctx, 1, "", "", 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range keys {
+			if strings.HasSuffix(k, key(9).String()) {
+				t.Errorf("there is still %s", k)
+			}
+		}
+	})
+}

@@ -229,7 +229,7 @@ func (x *run) stopped(b *board.Batch, out script.Outcome, cause error) (what end
 		return x.letDown(b), true
 	case errors.Is(cause, script.ErrDraining):
 		what := x.giveBack(b)
-		noteEnd(b, x.key, x.Claimed.Token, what.text, "the next begins when a node takes it", time.Now())
+		x.noteEnd(b, what.text, "the next begins when a node takes it", time.Now())
 		return what, true
 	case errors.Is(cause, script.ErrCancelled):
 		n := cancelled(x.canceller())
@@ -312,7 +312,7 @@ func (x *run) later(b *board.Batch, now, next time.Time, text string) {
 	b.Equal(x.Claimed.Item, layout.JobCancel, "")
 	b.Release(x.Claimed.Item)
 	x.addLogs(b)
-	noteEnd(b, x.key, x.Claimed.Token, text, "the next begins "+after(next.Sub(now)), now)
+	x.noteEnd(b, text, "the next begins "+after(next.Sub(now)), now)
 	b.Set(x.Claimed.Item,
 		board.Field{Name: layout.JobNextRetryMs, Value: strconv.FormatInt(next.UnixMilli(), 10)},
 		board.Field{Name: layout.JobUpdatedAt, Value: strconv.FormatInt(now.Unix(), 10)},
@@ -363,7 +363,7 @@ func (x *run) letDown(b *board.Batch) ended {
 	b.Set(x.Claimed.Item, lossesField(losses))
 	what.lost = true
 	what.text = "put back: its lease could not be renewed in time"
-	noteEnd(b, x.key, x.Claimed.Token, what.text, "the next begins when a node takes it", time.Now())
+	x.noteEnd(b, what.text, "the next begins when a node takes it", time.Now())
 	return what
 }
 
