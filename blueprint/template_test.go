@@ -38,9 +38,11 @@ func TestNamesInTemplatesAreChecked(t *testing.T) {
 			`steps[0].effect.params.p: ${flow.id} stands for nothing; known are NAME or params.NAME, needs.STEP.KEY, and secret.NAME, and $${ is ${ itself`}},
 		{"the key of a cache", "params: {day: x}\nsteps:\n- {name: a, " + script + ", cache: {key: '${params.day} ${params.dya}', for: 1h}}\n", []string{
 			`steps[0].cache.key: ${params.dya}: there is no param "dya"; did you mean "day"?; give it a value under params`}},
-		{"a flow within", "params: {day: x}\nsteps:\n- {name: a, each: '[1]', key: item, flow: {blueprint: b, params: {p: '${dya} ${item} ${index} ${key}'}, trigger: '${day}'}}\n",
+		{"a flow within", "params: {day: x}\nsteps:\n- {name: a, each: '[1]', key: item, flow: {blueprint: b, " +
+			"params: {p: '${dya} ${item} ${index} ${key}'}, trigger: '${day}'}}\n",
 			[]string{`steps[0].flow.params.p: ${dya}: there is no param "dya"; did you mean "day"?; give it a value under params`}},
-		{"a hook", "on: {failed: {effect: {target: t, params: {a: '${needs.a.x} ${hook_text}', b: '${needs.b.x}', c: '${params.x}'}}}}\nsteps:\n- {name: a, " + script + "}\n",
+		{"a hook", "on: {failed: {effect: {target: t, params: {a: '${needs.a.x} ${hook_text}', b: '${needs.b.x}', " +
+			"c: '${params.x}'}}}}\nsteps:\n- {name: a, " + script + "}\n",
 			[]string{`on.failed.effect.params.b: ${needs.b.x}: there is no step "b"`,
 				`on.failed.effect.params.c: ${params.x}: there is no param "x"; give it a value under params`}},
 		{"the payload of a hook", "on: {failed: {effect: {target: t, payload: 'needs.a.result.x + needs.b.result.x'}}}\nsteps:\n- {name: a, " + script + "}\n",

@@ -127,7 +127,8 @@ func (c *checker) axes(s *Step, at func(string) string) {
 		for i, text := range values {
 			var v any
 			if err := json.Unmarshal(text, &v); err != nil {
-				c.fault(fmt.Sprintf("%s[%d]", path, i), "%s is no value that expressions and scripts can have: want numbers up to 1.7e308, or a text in quotes", PlainText(string(text), 100))
+				c.fault(fmt.Sprintf("%s[%d]", path, i), "%s is no value that expressions and scripts can have: want numbers up to 1.7e308, or a text in quotes",
+					PlainText(string(text), 100))
 				break
 			}
 		}

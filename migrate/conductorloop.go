@@ -19,7 +19,8 @@ var (
 	// conductorIf is what a condition is that is written as a statement.
 	conductorIf = regexp.MustCompile(`^\s*if\s*\((.*)\)\s*\{\s*(?:return\s+)?true;?\s*\}\s*else\s*\{\s*(?:return\s+)?false;?\s*\}\s*$`)
 	// conductorClause compares what a task has left, the number of the round, or what is given.
-	conductorClause = regexp.MustCompile(`^\(*\s*\$\.([A-Za-z0-9_]+)(?:(?:\.|\[')([A-Za-z0-9_]+)(?:'\])?)?\s*(<=|>=|<|>|===?|!==?)\s*(\d{1,9}|true|false|'[^'\\]*'|"[^"\\]*"|\$\.[A-Za-z0-9_]+)\s*\)*$`)
+	conductorClause = regexp.MustCompile(`^\(*\s*\$\.([A-Za-z0-9_]+)(?:(?:\.|\[')([A-Za-z0-9_]+)(?:'\])?)?\s*(<=|>=|<|>|===?|!==?)` +
+		`\s*(\d{1,9}|true|false|'[^'\\]*'|"[^"\\]*"|\$\.[A-Za-z0-9_]+)\s*\)*$`)
 )
 
 // loopLimit is how many rounds there are at the most where a condition bounds them by nothing.

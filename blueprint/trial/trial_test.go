@@ -155,7 +155,8 @@ cases:
 `)
 	fault := ""
 	play := func(context.Context, *domain.Blueprint, trial.Ask, func(trial.Job) trial.End) (trial.Played, error) {
-		return trial.Played{End: "failed", Hook: &trial.Hook{On: "failed", Params: map[string]string{"day": "monday"}, Payload: []byte(`{"rows":7}`), Fault: fault}}, nil
+		h := &trial.Hook{On: "failed", Params: map[string]string{"day": "monday"}, Payload: []byte(`{"rows":7}`), Fault: fault}
+		return trial.Played{End: "failed", Hook: h}, nil
 	}
 	r, err := trial.Run(t.Context(), path, "", play)
 	if err != nil {
@@ -163,7 +164,7 @@ cases:
 	}
 	want := []string{`hook.on: got "failed", want "none"`, `hook.params.day: got "monday", want "friday"`, `hook.payload.rows: got 7, want 8`}
 	if len(r.Cases[0].Lines) > 0 || strings.Join(r.Cases[1].Lines, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got %q", r.Cases)
+		t.Errorf("got %+v", r.Cases)
 	}
 	fault = "there is no rows"
 	if r, err = trial.Run(t.Context(), path, "it is", play); err != nil || len(r.Cases[0].Lines) != 1 {

@@ -80,7 +80,8 @@ func (a *app) webhookCreate() *cobra.Command {
 	f.into(c)
 	f.secretInto(c)
 	c.Flags().StringVar(&f.scheme, "scheme", string(domain.WebhookStandard), "how deliveries are signed: standard, github, stripe or token")
-	c.Long = c.Short + `. The secret that is made is told this once; give it to the sender. One that is given is not told. Scheme standard is that of Standard Webhooks;
+	c.Long = c.Short + `. The secret that is made is told this once; give it to the sender. One that is given is not told.
+Scheme standard is that of Standard Webhooks;
 token is a secret that is sent as it is, by X-Gitlab-Token or as a bearer token.`
 	return c
 }

@@ -174,8 +174,9 @@ var may = map[string][]string{
 	"internal/setting":        {"internal/intake"},
 	"internal/arch":           {},
 
-	"encryption":               {"board", "layout", "internal/pause"},
-	"listener":                 {"internal/room", "board", "flow", "internal/pause", "internal/start", "layout", "listing", "rhai/value", "saga", "saga/machine", "stream"},
+	"encryption": {"board", "layout", "internal/pause"},
+	"listener": {"internal/room", "board", "flow", "internal/pause", "internal/start", "layout", "listing", "rhai/value", "saga",
+		"saga/machine", "stream"},
 	"internal/room":            {"board", "layout"},
 	"webhook":                  {"internal/room", "board", "flow", "internal/start", "layout", "listing", "condition", "rhai/value", "secret"},
 	"internal/start":           {"condition", "rhai/value"},
