@@ -198,7 +198,7 @@ func TestARepeatedStepComesBackFromTheArchive(t *testing.T) {
 		if r.words.times["poll"] != 3 {
 			t.Error("what was taken over was run")
 		}
-		v = r.want(r.rerun(id, flow.Rerun{From: "poll", Trigger: "from poll"}), domain.FlowErrored, "poll succeeded", "last errored")
+		v = r.want(r.rerun(id, flow.Rerun{From: "poll", Trigger: "from-poll"}), domain.FlowErrored, "poll succeeded", "last errored")
 		if v.Steps[0].Round != 3 || r.words.times["poll"] != 6 {
 			t.Errorf("it came to round %d, and was run %d times", v.Steps[0].Round, r.words.times["poll"])
 		}
