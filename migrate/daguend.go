@@ -183,6 +183,7 @@ func (d *daguReader) repeat(p *fields, s *domain.Step) {
 		d.in.note(p.line, "%s: it has no limit of up to %d rounds, which became 1000", p.path, domain.MaxRounds)
 		limit = 1000
 	}
+	d.in.note(p.line, "%s: each round is a job with a work folder of its own: what one is to find of the round before goes into params", p.path)
 	if s.Timeout != 0 {
 		d.in.note(p.line, "%s: the time-out of step %s is of each round, not of all", p.path, s.Name)
 	}
