@@ -109,7 +109,9 @@ func TestWhatIsNoJobIsPassedOver(t *testing.T) {
 // queue a second time, and the job was deleted meanwhile.
 func TestAKeyWithoutAJobLeavesNoLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+		b := memboard.Open()
+		defer b.Close()
+		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Grace: time.Millisecond}, newGoScript("go", 8))
 		r.push(9)
 		time.Sleep(time.Second) // the node waits for its record
 		r.stop()
