@@ -63,7 +63,7 @@ func (v *visit) itemsOf(f *domain.FlowView, s *domain.StepView) (*items, error) 
 		it.Counts = append(it.Counts, itemCount{state{"waiting", waiting}, left})
 	}
 	for _, c := range []itemCount{{state{"succeeded", succeeded}, s.Done}, {state{"under way", running}, int64(s.Open)},
-		{state{"went wrong", errored}, int64(s.Bad)}} {
+		{state{"went wrong", worstOf(rows)}, int64(s.Bad)}} {
 		if c.N > 0 {
 			it.Counts = append(it.Counts, c)
 		}
@@ -79,6 +79,21 @@ func (v *visit) itemsOf(f *domain.FlowView, s *domain.StepView) (*items, error) 
 // urgency is how much an item asks to be looked at.
 func urgency(s state) int {
 	return map[string]int{errored: 4, failed: 4, held: 3, running: 2, waiting: 1}[s.Class]
+}
+
+// worstOf is the class of those that went wrong: that of a script that said so, unless one
+// of them did not even come to that.
+func worstOf(rows []unitRow) string {
+	class := errored
+	for i := range rows {
+		switch rows[i].State.Class {
+		case errored:
+			return errored
+		case failed:
+			class = failed
+		}
+	}
+	return class
 }
 
 // stepJobs is the list of what a step has made.

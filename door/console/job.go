@@ -120,7 +120,7 @@ func (v *visit) jobFacts(j *domain.Job) []fact {
 		facts = append(facts, fact{Name: "part", Text: cmp.Or(j.Shard, j.Pack)})
 	}
 	if j.Attempt > 0 {
-		facts = append(facts, fact{Name: "attempt", Text: fmt.Sprintf("%d, up to %s", j.Attempt, counted(j.MaxRetries(), "retry", "retries"))})
+		facts = append(facts, fact{Name: "attempt", Text: attemptText(j)})
 	}
 	if j.Failures > 0 {
 		facts = append(facts, fact{Name: "failed", Text: plural(j.Failures, "attempt")})
@@ -273,6 +273,14 @@ func (v *visit) earlierAttempts(p api.JobParams, j *domain.Job) (list []happenin
 			Detail: domain.CutText(logLine{Spans: ansi(domain.CutText(a.last, maxLine))}.text(), 200)})
 	}
 	return list, nil
+}
+
+// attemptText says which attempt a job is in, and of how many.
+func attemptText(j *domain.Job) string {
+	if j.MaxRetries() == 0 {
+		return strconv.FormatInt(j.Attempt, 10) + ", without retries"
+	}
+	return fmt.Sprintf("%d, up to %s", j.Attempt, counted(j.MaxRetries(), "retry", "retries"))
 }
 
 // isolationFact is how far the scripts of a job's type are held in where it runs, or ran

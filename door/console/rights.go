@@ -132,7 +132,7 @@ func (v *visit) contextsPage() error {
 		return err
 	}
 	t := table{Name: "Contexts", Head: []column{{"Context", "name"}, {"Number", "num"}, {"Admins", "num"}, {"Executors", "num"}, {"Readers", "num"},
-		{"Runs at most", "num"}, {"Scripts are", ""}, {"Archives", ""}, {"Made", "why"}}}
+		{"Runs at most", "num"}, {"Scripts are", ""}, {"Archives", ""}, {"Made", ""}}}
 	for _, c := range list.Contexts {
 		link := Path + "c/" + contextName(c) + "/rights"
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(contextName(c), link), number(int64(c.ID)), countOf(int64(len(c.Admins))),

@@ -144,7 +144,7 @@ func (v *visit) scheduleFlows(s *domain.Schedule, here string) ([]section, error
 
 // scheduleDefinition is what somebody handed in.
 func scheduleDefinition(s *domain.Schedule) (list []section) {
-	rules := []pair{{"overlap", string(s.OverlapOr())}, {"catch up", span(s.Window())}, {"trigger", s.TriggerAt(time.Unix(0, 0))}}
+	rules := []pair{{"overlap", string(s.OverlapOr())}, {"catch up", span(s.Window())}}
 	if s.Summary != "" {
 		rules = append([]pair{{"summary", s.Summary}}, rules...)
 	}

@@ -106,6 +106,10 @@ func TestPagesOfDecisionsItemsAndMemoryFit(t *testing.T) {
 				if wide := chromiumtest.Eval[int](b, `document.documentElement.scrollWidth`); wide > int(width) {
 					t.Errorf("%s is %d wide in a window of %d", path, wide, width)
 				}
+				high := chromiumtest.Eval[int](b, `Math.max(0, ...[...document.querySelectorAll(".units td.name a")].map((a) => a.offsetHeight))`)
+				if high > 48 && width > 1000 {
+					t.Errorf("%s: the name of an item is %d high: its column has no room", path, high)
+				}
 			}
 		}
 	}
