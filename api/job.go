@@ -88,6 +88,9 @@ type JobFilter struct {
 	Caller domain.ActorID    `json:"-" query:"caller"`
 	// Flow is the number of the flow that they belong to.
 	Flow domain.FlowID `json:"-" query:"flow"`
+	// Phase takes of those that have begun the ones whose script is running, is suspended, or
+	// is retrying: waits for its next attempt.
+	Phase domain.JobPhase `json:"-" query:"phase"`
 	// Where is a Rhai expression over `job`, such as job.losses > 0.
 	Where string `json:"-" query:"where"`
 	Narrowing

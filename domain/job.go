@@ -53,6 +53,32 @@ func (s JobStatus) Known() bool {
 	return s == JobDispatched || s == JobWaiting || s == JobStarted || s.Final()
 }
 
+// JobPhase is what a job that has begun is at: its status says started of all three.
+type JobPhase string
+
+// The phases.
+const (
+	PhaseRunning   JobPhase = "running"   // its script runs
+	PhaseSuspended JobPhase = "suspended" // its durable script waits, and holds no slot
+	PhaseRetrying  JobPhase = "retrying"  // an attempt has ended, and the next has not begun
+)
+
+// Known reports whether p is one of the three words.
+func (p JobPhase) Known() bool { return p == PhaseRunning || p == PhaseSuspended || p == PhaseRetrying }
+
+// Phase is what a job that has begun is at; "" of others.
+func (j *Job) Phase() JobPhase {
+	switch {
+	case j.Status != JobStarted:
+		return ""
+	case j.Suspended != nil:
+		return PhaseSuspended
+	case j.NextRetryMs != 0 || j.StartedMs != 0 && j.QueuedMs > j.StartedMs:
+		return PhaseRetrying
+	}
+	return PhaseRunning
+}
+
 // Reason says more than the status word: why a job ended in error.
 type Reason string
 

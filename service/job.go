@@ -180,7 +180,11 @@ func (c Caller) findJobs(ctx context.Context, t domain.Tenant, p api.ListJobsPar
 		return none, domain.Invalidf("status %q: want dispatched, waiting_for_prerequisites, started, error or finished%s", p.Status, didYouMean(string(p.Status),
 			[]string{string(domain.JobDispatched), string(domain.JobWaiting), string(domain.JobStarted), string(domain.JobError), string(domain.JobFinished)}))
 	}
-	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Flow: p.Flow, Callers: membersOf(t), Live: live, Look: w.look()}
+	if p.Phase != "" && !p.Phase.Known() {
+		return none, domain.Invalidf("phase %q: want running, suspended or retrying%s", p.Phase, didYouMean(string(p.Phase),
+			[]string{string(domain.PhaseRunning), string(domain.PhaseSuspended), string(domain.PhaseRetrying)}))
+	}
+	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Flow: p.Flow, Phase: p.Phase, Callers: membersOf(t), Live: live, Look: w.look()}
 	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {
 		return none, err
 	}

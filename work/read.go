@@ -26,6 +26,7 @@ type Filter struct {
 	Type   domain.ScriptType
 	Caller domain.ActorID
 	Flow   domain.FlowID
+	Phase  domain.JobPhase
 	// Live lists only what has not ended.
 	Live bool
 	// Way is how they are to be listed: one that [Filter.Ways] has. Default: the way
@@ -40,13 +41,13 @@ type Filter struct {
 
 func (f Filter) matches(j *domain.Job) bool {
 	return (f.Status == "" || f.Status == j.Status) && (f.Type == "" || f.Type == j.ScriptType) && (f.Caller == 0 || f.Caller == j.CallerID) &&
-		(f.Flow == 0 || f.Flow == j.FlowID) && (!f.Live || !j.Final())
+		(f.Flow == 0 || f.Flow == j.FlowID) && (f.Phase == "" || f.Phase == j.Phase()) && (!f.Live || !j.Final())
 }
 
 // Ways are those that miss nothing of what f wants.
 func (f Filter) Ways() []listing.Way {
 	switch {
-	case f.Status == "" && !f.Live || f.Status == domain.JobFinished:
+	case f.Status == "" && !f.Live && f.Phase == "" || f.Status == domain.JobFinished:
 		return []listing.Way{listing.WayNewest}
 	case f.Status == domain.JobError:
 		return []listing.Way{listing.WayLogged, listing.WayNewest}

@@ -49,6 +49,7 @@ var askings = map[string]asking{
 	"status":    {help: "only %[1]s of that `status`"},
 	"reason":    {help: "only %[1]s that ended so, by their `reason`"},
 	"awaits":    {help: "only %[1]s that have not ended and wait for that: `what`"},
+	"phase":     {help: "only %[1]s that have begun and are in that `phase`"},
 	"type":      {help: "only %[1]s of that `type`"},
 	"kind":      {help: "only %[1]s of that `kind`"},
 	"caller":    {help: "only %[1]s of that `actor`"},
@@ -74,6 +75,7 @@ var byCommand = []string{"count", "cursor", "limit", "dry_run"}
 // wordsByType are the values that a parameter may have, by its type.
 var wordsByType = map[reflect.Type][]string{
 	reflect.TypeFor[domain.JobStatus]():     {"dispatched", "waiting_for_prerequisites", "started", "error", "finished"},
+	reflect.TypeFor[domain.JobPhase]():      {"running", "suspended", "retrying"},
 	reflect.TypeFor[domain.FlowStatus]():    {"dispatched", "started", "error", "finished"},
 	reflect.TypeFor[domain.FlowReason]():    {"succeeded", "failed", "errored", "cancelled", "stuck"},
 	reflect.TypeFor[domain.FlowAwaits]():    {"jobs", "decision", "others"},

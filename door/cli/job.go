@@ -277,16 +277,25 @@ func (a *app) jobList() *cobra.Command {
 			if !c.Flags().Changed("flow") {
 				t.row("JOB", "TYPE", "STATUS", "REASON", "ATTEMPT", "QUEUED", "TOOK")
 				for _, j := range list {
-					t.row(j.Key(), j.ScriptType, j.Status, j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
+					t.row(j.Key(), j.ScriptType, statusText(j), j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
 				}
 				return
 			}
 			t.row("JOB", "STEP", "PART", "STATUS", "REASON", "ATTEMPT", "QUEUED", "TOOK")
 			for _, j := range list {
-				t.row(j.Key(), j.Step, partText(j), j.Status, j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
+				t.row(j.Key(), j.Step, partText(j), statusText(j), j.Reason, j.Attempt, clock(j.QueuedMs), took(j))
 			}
 		},
 	}.into(a, c)
+}
+
+// statusText is a job's status as a list shows it: of one that holds no slot although it has
+// begun, that it is suspended.
+func statusText(j *domain.Job) string {
+	if p := j.Phase(); p == domain.PhaseSuspended {
+		return string(p)
+	}
+	return string(j.Status)
 }
 
 // maxPartText bounds what a list says of an element; `job show` has all of it.

@@ -209,7 +209,7 @@ func lookTop(ctx context.Context, n *client.Client, tenant domain.TenantID, now 
 		return err
 	})
 	g.Go(func() (err error) {
-		runs, err = n.Jobs(ctx, api.ListJobsParams{Context: tenant, JobFilter: api.JobFilter{Status: domain.JobStarted}, Limit: topRows})
+		runs, err = n.Jobs(ctx, api.ListJobsParams{Context: tenant, JobFilter: api.JobFilter{Phase: domain.PhaseRunning}, Limit: topRows})
 		return err
 	})
 	var noFlows error
@@ -227,7 +227,7 @@ func lookTop(ctx context.Context, n *client.Client, tenant domain.TenantID, now 
 	if noFlows != nil {
 		v.failed["flows"] = noFlows
 	}
-	v.Slowest = slices.DeleteFunc(runs.Jobs, func(j *domain.Job) bool { return j.LeaseOwner == "" && j.NextRetryMs != 0 })
+	v.Slowest = runs.Jobs
 	slices.SortStableFunc(v.Slowest, func(a, b *domain.Job) int { return cmp.Compare(a.StartedMs, b.StartedMs) })
 	v.Queues, v.Runners = topQueues(runners.Runners, waits.Jobs, v.Slowest, now)
 	v.More, v.Flows = waits.Next != "", flows.Flows

@@ -159,7 +159,7 @@ func (v *visit) flowsPage() error {
 	b := &flowsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("flows", q, found.Next), Make: v.command("flow",
 		"submit", "nightly.yaml"), Fields: fields}
 	for _, f := range flowFilters {
-		b.Filters = append(b.Filters, v.flowChoice(f.name, f.param, f.value))
+		b.Filters = append(b.Filters, v.eitherOf("flows", "awaits", f.name, f.param, f.value))
 	}
 	for i := range found.Flows {
 		row := v.flowRow(&found.Flows[i])
@@ -175,17 +175,17 @@ func (v *visit) flowsPage() error {
 	return nil
 }
 
-// flowChoice is a filter of one click: of status and awaits it sets one, and takes away the
-// other.
-func (v *visit) flowChoice(name, param, value string) filter {
+// eitherOf is a filter of one click: of status and another parameter it sets one, and takes
+// away the other.
+func (v *visit) eitherOf(path, other, name, param, value string) filter {
 	q := v.r.URL.Query()
-	here := q.Get(param) == value && (value != "" || q.Get("awaits") == "")
+	here := q.Get(param) == value && (value != "" || q.Get(other) == "")
 	q.Del("status")
-	q.Del("awaits")
+	q.Del(other)
 	if !here {
 		q.Set(param, value)
 	}
-	return filter{name, v.listAt("flows", q), here}
+	return filter{name, v.listAt(path, q), here}
 }
 
 func (v *visit) flowRow(f *domain.Flow) flowRow {

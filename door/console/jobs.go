@@ -1,7 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -40,17 +43,19 @@ func (c *Console) mountJobs() {
 	c.mountJob()
 }
 
-// jobFilters are those of one click, by their status.
-var jobFilters = []struct {
-	name   string
-	status domain.JobStatus
-}{{"All", ""}, {"Running", domain.JobStarted}, {"Waiting", domain.JobDispatched}, {"Wait for others", domain.JobWaiting}, {"Went wrong", domain.JobError},
-	{"Succeeded", domain.JobFinished}}
+// jobFilters are those of one click, by the parameter that each sets.
+var jobFilters = []struct{ name, param, value string }{
+	{"All", "status", ""}, {"Running", "phase", string(domain.PhaseRunning)}, {"Waiting", "status", string(domain.JobDispatched)},
+	{"Suspended", "phase", string(domain.PhaseSuspended)}, {"To be retried", "phase", string(domain.PhaseRetrying)},
+	{"Wait for others", "status", string(domain.JobWaiting)}, {"Went wrong", "status", string(domain.JobError)},
+	{"Succeeded", "status", string(domain.JobFinished)},
+}
 
 func (v *visit) jobsPage() error {
 	q := v.r.URL.Query()
 	caller, _ := strconv.ParseUint(q.Get("caller"), 10, 32) // what is no number filters nothing
-	filter := api.JobFilter{Status: domain.JobStatus(q.Get("status")), Type: domain.ScriptType(q.Get("type")), Caller: domain.ActorID(caller),
+	filter := api.JobFilter{Status: domain.JobStatus(q.Get("status")), Phase: domain.JobPhase(q.Get("phase")),
+		Type: domain.ScriptType(q.Get("type")), Caller: domain.ActorID(caller),
 		Where: q.Get("where"), Narrowing: narrowing(q)}
 	p := api.ListJobsParams{Context: v.tenant.ID, JobFilter: filter, Cursor: q.Get("cursor"), Limit: pageRows}
 	fields := v.fields(typed("text", "Text", p.Text, "shop 3"), typed("type", "Type", string(p.Type), "python"),
@@ -63,7 +68,7 @@ func (v *visit) jobsPage() error {
 	b := &jobsBody{Many: v.manyOf(list), Looked: found.Looked, Filtered: filtered(q), Pager: v.pagerOf("jobs", q, found.Next), Make: v.command("job",
 		"submit", "hello.py"), Fields: fields}
 	for _, f := range jobFilters {
-		b.Filters = append(b.Filters, v.choice("jobs", f.name, "status", string(f.status)))
+		b.Filters = append(b.Filters, v.eitherOf("jobs", "phase", f.name, f.param, f.value))
 	}
 	for _, j := range found.Jobs {
 		row := v.jobRow(j)
@@ -79,11 +84,31 @@ func (v *visit) jobsPage() error {
 }
 
 func (v *visit) jobRow(j *domain.Job) jobRow {
-	r := jobRow{Key: j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Type: j.ScriptType, State: jobState(j), Why: j.Error,
+	r := jobRow{Key: j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Type: j.ScriptType, State: jobState(j),
+		Why:  cmp.Or(j.Error, v.suspendedFor(j)),
 		Made: v.at(int64(j.CreatedAt) * 1000), Took: v.took(j.StartedMs, j.FinishedMs), By: j.CallerID}
 	if j.FlowID != 0 {
 		r.Flow = strconv.Itoa(int(j.FlowID)) + " " + j.Step
 		r.FlowLink = v.path("flows/%d", j.FlowID) + query("step", j.Step)
 	}
 	return r
+}
+
+// suspendedFor says what a suspended job waits for; "" of others.
+func (v *visit) suspendedFor(j *domain.Job) string {
+	s := j.Suspended
+	if s == nil || j.Final() {
+		return ""
+	}
+	text := s.Kind + " " + s.Name
+	if len(s.Signals) > 0 {
+		text += ": for signal " + strings.Join(s.Signals, ", ")
+	}
+	if n := len(s.Children); n > 0 {
+		text += ": for the end of " + counted(n, "child", "children")
+	}
+	if s.UntilMs != 0 {
+		text += ", until " + time.UnixMilli(s.UntilMs).UTC().Format("2 Jan, 15:04:05 MST")
+	}
+	return text
 }

@@ -384,7 +384,7 @@ func (*visit) manyFlows() manyList {
 func (*visit) manyJobs() manyList {
 	of := func(v *visit) api.BulkJobsParams { return api.BulkJobsParams{Context: v.tenant.ID} }
 	return manyList{path: "jobs", thing: "job", rail: "Jobs", command: []string{"job"}, words: alone,
-		filters: append([]string{"status", "type", "caller", "flow", "where"}, narrowed...),
+		filters: append([]string{"status", "phase", "type", "caller", "flow", "where"}, narrowed...),
 		link:    func(v *visit, key string) string { return v.jobLink(key) },
 		deeds: []deed{
 			{act: "retry", name: "Retry", done: "started again", of: badly, one: api.JobRetry.Operation, all: allOf(api.JobRetryAll, of), do: oneJob(api.JobRetry),

@@ -152,10 +152,11 @@ func (v *visit) signalAction(j *domain.Job) action {
 	if s := j.Suspended; s != nil && len(s.Signals) > 0 {
 		name.Value, name.Suggest = s.Signals[0], s.Signals
 	}
-	payload := formField{Name: "payload", Label: "Payload, JSON", Hint: `{"by": "ann"}`, Area: 4, Help: "What its wait gives. Empty is null.", wrong: payloadFault}
+	payload := formField{Name: "payload", Label: "Payload, JSON", Hint: "null", Area: 4,
+		Help: "What its wait gives, such as {\"by\": \"ann\"}, 48 or \"yes\". Left empty, it gives null.", wrong: payloadFault}
 	return action{Name: "Send a signal", Verb: "Send 1 signal", Inputs: []formField{name, payload}, Primary: name.Value != "",
 		Will:    "The script is told, and goes on where it waits for this signal. One that it does not wait for yet is kept for it.",
-		Command: v.command("job", "signal", shortKey(j), cmp.Or(name.Value, "NAME"), "--payload", `{"by":"ann"}`)}
+		Command: v.command("job", "signal", shortKey(j), cmp.Or(name.Value, "NAME"))}
 }
 
 // shortKey is a job's key as people type it.

@@ -49,6 +49,7 @@ type finding struct {
 type figure struct {
 	Name, Value, Note, Link string
 	Class                   string
+	More                    string // where its note leads; "": nowhere
 	Spark                   *spark // nil: none
 }
 
@@ -150,8 +151,8 @@ func (v *visit) overviewPage() error {
 // figures are the numbers of the overview: what runs and waits now, and what ended in the
 // last hour.
 func (v *visit) figures() (list []figure, err error) {
-	count := func(status domain.JobStatus) (string, error) {
-		found, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: status}, Count: true})
+	count := func(of api.JobFilter) (string, error) {
+		found, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: of, Count: true})
 		if err != nil || found.Count == nil {
 			return "0", err
 		}
@@ -160,12 +161,17 @@ func (v *visit) figures() (list []figure, err error) {
 		}
 		return grouped(found.Count.Matching), nil
 	}
-	runs := figure{Name: "jobs running", Link: v.path("jobs?status=started"), Class: running}
-	if runs.Value, err = count(domain.JobStarted); err != nil {
+	runs := figure{Name: "jobs running", Link: v.path("jobs?phase=running"), Class: running}
+	if runs.Value, err = count(api.JobFilter{Phase: domain.PhaseRunning}); err != nil {
 		return nil, err
 	}
+	if n, err := count(api.JobFilter{Phase: domain.PhaseSuspended}); err != nil {
+		return nil, err
+	} else if n != "0" {
+		runs.Note, runs.More = n+" more suspended", v.path("jobs?phase=suspended")
+	}
 	waits := figure{Name: "jobs waiting for a runner", Link: v.path("jobs?status=dispatched"), Class: waiting}
-	if waits.Value, err = count(domain.JobDispatched); err != nil {
+	if waits.Value, err = count(api.JobFilter{Status: domain.JobDispatched}); err != nil {
 		return nil, err
 	}
 	oldest, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobDispatched},
@@ -186,6 +192,10 @@ func (v *visit) figures() (list []figure, err error) {
 	for _, m := range hour {
 		well, bad = well+m.well, bad+m.bad
 	}
+	badClass := errored
+	if bad == 0 {
+		badClass = skipped // red is for what somebody should look at
+	}
 	now := v.now.Unix() / 60
 	note := "jobs, and flows as a whole"
 	if len(hour) < hourMinutes {
@@ -194,7 +204,7 @@ func (v *visit) figures() (list []figure, err error) {
 	return append(list, figure{Name: "ended in the last hour", Value: grouped(well + bad), Note: note, Link: v.path("archive"),
 		Class: succeeded, Spark: sparkOf(hour, now, false)},
 		figure{Name: "of them in error", Value: grouped(bad), Note: "failed, timed out, lost or cancelled",
-			Link: v.path("archive") + query("status", string(domain.JobError)), Class: errored, Spark: sparkOf(hour, now, true)}), nil
+			Link: v.path("archive") + query("status", string(domain.JobError)), Class: badClass, Spark: sparkOf(hour, now, true)}), nil
 }
 
 // nodeRow is a node of the board.

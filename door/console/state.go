@@ -83,13 +83,16 @@ func jobState(j *domain.Job) state {
 		return state{"being cancelled", held}
 	case j.Parked != "":
 		return state{"held by a ban", held}
-	case j.Status == domain.JobStarted && j.Suspended != nil:
+	}
+	switch j.Phase() {
+	case domain.PhaseSuspended:
 		return state{"suspended", waiting}
-	case j.Status == domain.JobStarted && (j.NextRetryMs != 0 || j.StartedMs != 0 && j.QueuedMs > j.StartedMs):
+	case domain.PhaseRetrying:
 		return state{"waits to retry", waiting}
-	case j.Status == domain.JobStarted:
+	case domain.PhaseRunning:
 		return state{"running", running}
-	case j.Status == domain.JobWaiting && j.Waits > 0: // else it waits for a runner, as others do
+	}
+	if j.Status == domain.JobWaiting && j.Waits > 0 { // else it waits for a runner, as others do
 		return state{"waits for others", waiting}
 	}
 	return state{"waiting", waiting}

@@ -100,7 +100,8 @@ func TestPagesOfDecisionsItemsAndMemoryFit(t *testing.T) {
 				"flows/1?tab=logs": "measured",
 				"jobs/1/4":         "Send a signal", "jobs/1/4?tab=memory": "charge", "blueprint?name=town&tab=start": "Which day is counted",
 				"schedule/edit?name=weekly": "Change schedule",
-				"rights/secrets":            "by its name alone", "rights/secrets/new": "It is not shown again", "rights/settings": "weight"} {
+				"rights/secrets":            "by its name alone", "rights/secrets/new": "It is not shown again", "rights/settings": "weight",
+				"": "1 more suspended", "jobs?phase=suspended": "wait click: for signal click"} {
 				visit(b, h.base+"c/1/"+path, want)
 				h.accessible(b, path)
 				if wide := chromiumtest.Eval[int](b, `document.documentElement.scrollWidth`); wide > int(width) {

@@ -56,13 +56,16 @@ func TestShots(t *testing.T) {
 	wait, bad := link("jobs", "suspended"), link("jobs", "shop 3")
 	instance := link("sagas/parcel", "")
 	paths := []string{"", "flows", nightly, nightly + "?tab=gantt", nightly + "?tab=steps", nightly + "?tab=logs", nightly + "?tab=data", nightly + "?tab=history",
-		nightly + "?step=load", count, three, three + "?step=a-step-with-a-name-that-is-long-indeed", release, "flows/compare?a=" + strings.TrimPrefix(nightly, "flows/") +
+		nightly + "?step=load", count, three, three + "?step=a-step-with-a-name-that-is-long-indeed", release,
+		"flows/compare?a=" + strings.TrimPrefix(nightly, "flows/") +
 			"&b=" + strings.TrimPrefix(three, "flows/"),
 		"jobs", wait, wait + "?tab=memory", wait + "?tab=history", bad, bad + "?tab=data", bad + "?tab=script", "sagas", "sagas/order", "sagas/parcel",
 		"sagas/parcel?tab=states", "sagas/parcel?tab=lag", instance, "webhooks", "listeners", "schedules", "schedules/calendar", "schedules/new",
 		"schedule?name=nightly", "schedule?name=nightly&tab=flows", "schedule?name=nightly&tab=definition", "blueprints", "blueprint?name=nightly",
-		"blueprint?name=nightly&tab=source", "blueprint?name=nightly&tab=versions", "blueprint?name=town&tab=start", "blueprint/edit?name=nightly", "effects",
-		"letters", "letters/list", "messages", "messages/inbox", "messages/peers", "archive", "operate", "operate/queues", "operate/runners", "operate/nodes",
+		"blueprint?name=nightly&tab=source",
+		"blueprint?name=nightly&tab=versions", "blueprint?name=town&tab=start", "blueprint/edit?name=nightly", "effects",
+		"letters", "letters/list",
+		"messages", "messages/inbox", "messages/peers", "archive", "operate", "operate/queues", "operate/runners", "operate/nodes",
 		"operate/bans", "operate/bulk", "rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/secrets/new", "rights/settings",
 		"rights/audit"}
 	for i := range paths {
