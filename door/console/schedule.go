@@ -28,6 +28,9 @@ func (v *visit) schedulePage() error {
 	}
 	b := &detailBody{Title: s.Name, State: scheduleState(&s.Schedule), Facts: v.scheduleFacts(&s.Schedule)}
 	b.Links = v.toMake(v.may(api.ScheduleApply.Operation), "Change", "schedule/edit"+with("name", name))
+	if s.State.Backfill == nil || s.State.Backfill.Final() {
+		b.Links = append(b.Links, v.toMake(v.may(api.ScheduleBackfill.Operation), "Backfill", "schedule/backfill"+with("name", name))...)
+	}
 	at := func(key string) string { return v.path("schedule") + with("name", name, "tab", key) }
 	var key string
 	key, b.Tabs = v.tabsOf(at, "times", "Next times", "flows", "Its flows", "definition", "Definition", "history", "History")

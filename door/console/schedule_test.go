@@ -208,3 +208,35 @@ func TestHostileTextsInSchedulesAndBlueprints(t *testing.T) {
 	}
 	b.has(b.get(400, path("blueprint/edit?name=hostile")), "cannot be seen")
 }
+
+func TestABackfillSaysHowManyBeforeItBegins(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *"})
+	b := r.as(admin)
+	b.has(b.get(200, path("schedule?name=nightly")), `href="/console/c/7/schedule/backfill?name=nightly"`)
+	b.has(b.get(200, path("schedule/backfill?name=nightly")), "ramet schedule backfill nightly --from TIME --to TIME --context 7")
+	ask := []string{"name", "nightly", "from", "2026-01-01T00:00:00Z", "to", "2026-01-04T00:00:00Z", "max", "2"}
+	a := b.post(200, path("schedule/backfill"), ask...)
+	b.has(a, "Makes 3 flows of 3 past times, 2 at once.", "nightly-20260102020000", "Begin: 3 flows",
+		"ramet schedule backfill nightly --from 2026-01-01T00:00:00Z --to 2026-01-04T00:00:00Z --max 2 --context 7")
+	if s := do(r, admin, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: 7, Name: "nightly"}}); s.State.Backfill != nil {
+		t.Fatalf("looking began %v", s.State.Backfill)
+	}
+	for field, value := range map[string]string{"from": "soon", "to": "2999-01-01T00:00:00Z", "max": "101"} {
+		bad := append(append([]string{}, ask...), "act", "make")
+		for i := 0; i < len(bad); i += 2 {
+			if bad[i] == field {
+				bad[i+1] = value
+			}
+		}
+		b.has(b.post(400, path("schedule/backfill"), bad...), `class="below fault" id="about-`+field+`"`, value)
+	}
+	b.has(b.post(200, path("schedule/backfill"), append(ask, "act", "make")...), "The backfill goes on by itself: running: 0 of 3 made")
+	b.has(b.get(200, path("schedule?name=nightly")), "Cancel backfill")
+	b.hasNot(b.get(200, path("schedule?name=nightly")), "schedule/backfill?name")
+	b.get(404, path("schedule/backfill?name=none"))
+	b.hasNot(r.as(reader).get(200, path("schedule?name=nightly")), "schedule/backfill")
+	r.as(reader).get(403, path("schedule/backfill?name=nightly"))
+	r.as(reader).post(403, path("schedule/backfill"), append(ask, "act", "make")...)
+}

@@ -31,6 +31,7 @@ func (c *Console) mountSchedules() {
 	c.inContext("GET schedules/calendar", (*visit).calendarPage)
 	c.mountMake("schedules/new", (*visit).scheduleMake)
 	c.mountMake("schedule/edit", (*visit).scheduleEdit)
+	c.mountMake("schedule/backfill", (*visit).backfillMake)
 	c.mountSchedule()
 }
 
