@@ -49,16 +49,15 @@ func TestShots(t *testing.T) {
 	b.Until(`document.querySelector("main tbody").innerText.includes("failed")`)
 	link := func(list, text string) string {
 		b.Do(chromedp.Navigate(base + "c/1/" + list))
-		return strings.TrimPrefix(chromiumtest.Eval[string](b, fmt.Sprintf(`[...document.querySelectorAll("tr[data-href]")].find((r) => r.innerText.includes(%q)).dataset.href`,
-			text)), "/console/c/1/")
+		href := chromiumtest.Eval[string](b, fmt.Sprintf(`[...document.querySelectorAll("tr[data-href]")].find((r) => r.innerText.includes(%q)).dataset.href`, text))
+		return strings.TrimPrefix(href, "/console/c/1/")
 	}
 	nightly, count, three, release := link("flows", "nightly"), link("flows", "count"), link("flows", "town"), link("flows", "release")
 	wait, bad := link("jobs", "suspended"), link("jobs", "shop 3")
 	instance := link("sagas/parcel", "")
 	paths := []string{"", "flows", nightly, nightly + "?tab=gantt", nightly + "?tab=steps", nightly + "?tab=logs", nightly + "?tab=data", nightly + "?tab=history",
 		nightly + "?step=load", count, three, three + "?step=a-step-with-a-name-that-is-long-indeed", release,
-		"flows/compare?a=" + strings.TrimPrefix(nightly, "flows/") +
-			"&b=" + strings.TrimPrefix(three, "flows/"),
+		"flows/compare?a=" + strings.TrimPrefix(nightly, "flows/") + "&b=" + strings.TrimPrefix(three, "flows/"),
 		"jobs", wait, wait + "?tab=memory", wait + "?tab=history", bad, bad + "?tab=data", bad + "?tab=script", "sagas", "sagas/order", "sagas/parcel",
 		"sagas/parcel?tab=states", "sagas/parcel?tab=lag", instance, "webhooks", "listeners", "schedules", "schedules/calendar", "schedules/new",
 		"schedule?name=nightly", "schedule?name=nightly&tab=flows", "schedule?name=nightly&tab=definition", "blueprints", "blueprint?name=nightly",
