@@ -38,7 +38,7 @@ const ready = 2 * time.Minute
 func Build(t testing.TB) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "myceliumd")
-	build := exec.Command("go", "build", "-o", bin, "github.com/ramet-run/ramet/test/myceliumd")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, "github.com/ramet-run/ramet/test/myceliumd")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build myceliumd: %v\n%s", err, out)
 	}

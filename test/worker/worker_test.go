@@ -5,6 +5,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"io"
 	"net"
 	"net/http"
@@ -108,12 +109,28 @@ func (n *node) client() *client.Client {
 	return c
 }
 
+// TestTheProgramIsCompiledAsMade: else nearly all of it is compiled once more for the tests,
+// and under the race detector a third time.
+func TestTheProgramIsCompiledAsMade(t *testing.T) {
+	info, err := buildinfo.ReadFile(ramet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range info.Settings {
+		got[s.Key] = s.Value
+	}
+	if got["CGO_ENABLED"] != "0" || got["-tags"] != "grpcnotrace" || got["-race"] != "" {
+		t.Errorf("with CGO_ENABLED=%q, -tags=%q and -race=%q, want 0, grpcnotrace and none", got["CGO_ENABLED"], got["-tags"], got["-race"])
+	}
+}
+
 // TestTheWebApplication runs examples/web-app/go: a report is asked for, its worker is
 // killed in the middle, and so is the node; then another worker makes it.
 func TestTheWebApplication(t *testing.T) {
 	n := startNode(t, "")
 	program := filepath.Join(t.TempDir(), "web-app")
-	if out, err := exec.Command("go", "build", "-o", program, "../../examples/web-app/go").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "../../examples/web-app/go").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	listen := testport.Free(t)
