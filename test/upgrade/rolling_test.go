@@ -17,7 +17,7 @@ import (
 
 // next is a program of the next format.
 var next = sync.OnceValues(func() (string, error) {
-	dir, err := testbinary.Build("-tags", "grpcnotrace format_next")
+	dir, err := testbinary.Build("-tags", "grpcnotrace,format_next")
 	binaries.folder = dir
 	return filepath.Join(dir, "ramet"), err
 })
