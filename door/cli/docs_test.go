@@ -12,6 +12,9 @@ import (
 // commandText is a command in a page, of a block or within a line.
 var commandText = regexp.MustCompile("(?m)^ *(?:\\$ +)?(?:[A-Z_]+=\\S+ +)*(?:sudo +)?ramet +([a-z][^\n]*)$|`ramet ([a-z][^`]*)`")
 
+// laterCommand is one within another: behind a pipe, in a substitution, handed to xargs or sudo.
+var laterCommand = regexp.MustCompile("(?m)(?:\\$\\(|[|&;] +|xargs(?: -n 1)? +|sudo -u \\S+ +(?:[A-Z_]+=\\S+ +)*)ramet +([a-z][^\n`]*)")
+
 // wordOnly is what may be the name of a command.
 var wordOnly = regexp.MustCompile(`^[a-z][a-z-]*$`)
 
@@ -39,7 +42,7 @@ func firstOf(text string) (words []string) {
 
 // What the pages tell people to type is there: the command, and each flag of it.
 func TestEachCommandOfThePagesIsThere(t *testing.T) {
-	seen := 0
+	seen, laterSeen := 0, 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -65,13 +68,19 @@ func TestEachCommandOfThePagesIsThere(t *testing.T) {
 			}
 			seen++
 		}
+		for _, m := range laterCommand.FindAllStringSubmatch(string(text), -1) {
+			if fault := missing(firstOf(m[1])); fault != "" {
+				t.Errorf("%s: ramet %s: %s", strings.TrimPrefix(path, "../../"), m[1], fault)
+			}
+			laterSeen++
+		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen < 500 {
-		t.Errorf("%d commands were found in the pages, there were more", seen)
+	if seen < 500 || laterSeen < 20 {
+		t.Errorf("%d commands were found in the pages, and %d within others; there were more", seen, laterSeen)
 	}
 }
 
@@ -89,4 +98,37 @@ func missing(words []string) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// deployed is a command in a file below deploy: of a unit of systemd, a container, or an image.
+var deployed = regexp.MustCompile(`(?m)/ramet (node [a-z-]+|[a-z]+ --[^\n]*)$|(?:command|args): \[(serve[^\]]*)\]|CMD \["/ramet", ([^\]]*)\]`)
+
+// What the files for operators start is there, and each flag of it.
+func TestEachCommandOfWhatIsDeployedIsThere(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir("../../deploy", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, m := range deployed.FindAllStringSubmatch(string(text), -1) {
+			line := m[1] + m[2] + m[3]
+			if fault := missing(strings.Fields(strings.NewReplacer(",", " ", `"`, "").Replace(line))); fault != "" {
+				t.Errorf("%s: ramet %s: %s", path, line, fault)
+			}
+			seen[filepath.Base(filepath.Dir(path))] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"compose", "docker", "kubernetes", "systemd"} {
+		if !seen[folder] {
+			t.Errorf("no command was found below deploy/%s", folder)
+		}
+	}
 }

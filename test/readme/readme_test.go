@@ -160,7 +160,7 @@ func TestCommandsOfTraces(t *testing.T) {
 }
 
 // places are folders of a machine, which lie in the folder of the test instead.
-var places = []string{"/etc/ramet", "/usr/local/bin", "/var/lib/ramet"}
+var places = []string{"/etc/ramet", "/usr/local/bin", "/var/lib/ramet", "/run/secrets"}
 
 // systemctl starts and stops the unit of deploy/systemd as systemd would, as far as a page
 // goes by it.
@@ -287,13 +287,32 @@ const patience = 3 * time.Minute
 // check runs the commands of a page in one shell, in order. The two make
 // commands are run by CI itself.
 func check(t *testing.T, page, dir, redis string) {
+	t.Helper()
+	w := world{}
+	if redis != "" {
+		w.names = []string{"127.0.0.1:6379", redis}
+	}
+	w.check(t, page, dir)
+}
+
+// world is what a page takes for granted.
+type world struct {
+	// before are commands that are run before those of the page.
+	before string
+	// names are pairs: what the page calls something, and what it is called in the test.
+	names []string
+}
+
+// check is [check] in a world.
+func (w world) check(t *testing.T, page, dir string) {
+	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := block.FindAllStringSubmatch(string(text), -1)
 	buildPrograms(t, blocks, dir)
-	out := strings.Split(run(t, script(blocks), dir, redis), mark+"\n")
+	out := strings.Split(w.run(t, script(w.before, blocks), dir), mark+"\n")
 	n := -1
 	for _, b := range blocks {
 		switch b[1] {
@@ -340,8 +359,8 @@ func buildPrograms(t *testing.T, blocks [][]string, dir string) {
 // mark stands behind what each block of commands has written.
 const mark = "-- end of block --"
 
-func script(blocks [][]string) string {
-	script := "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" // also where a command fails
+func script(before string, blocks [][]string) string {
+	script := "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + before + "\n" // also where a command fails
 	for _, b := range blocks {
 		switch b[1] {
 		case "yaml":
@@ -384,6 +403,8 @@ func command(line string) string {
 	switch {
 	case strings.HasPrefix(line, "make "):
 		return "true"
+	case strings.HasPrefix(line, "ramet serve ") && !strings.HasSuffix(line, "&"): // in a terminal of its own
+		return line + " >>serve.log 2>&1 &\nramet info --start-wait 1m " + dataFlag.FindString(line) + " >/dev/null || { cat serve.log >&2; exit 1; }"
 	case strings.HasSuffix(line, "&") && address.MatchString(line): // a server of the example's own
 		return line + "\nat=" + address.FindStringSubmatch(line)[1] + "; until (: </dev/tcp/${at%:*}/${at#*:}) 2>/dev/null; do sleep 0.05; done"
 	case program.MatchString(line): // it was built before
@@ -404,10 +425,9 @@ func stands(instance, so string) string {
 }
 
 // run runs a script and returns what it wrote to standard output.
-func run(t *testing.T, script, dir, redis string) string {
-	if redis != "" {
-		script = strings.ReplaceAll(script, "127.0.0.1:6379", redis)
-	}
+func (w world) run(t *testing.T, script, dir string) string {
+	t.Helper()
+	script = strings.NewReplacer(w.names...).Replace(script)
 	for _, address := range []string{"127.0.0.1:7422", "127.0.0.1:8099", "127.0.0.1:4222"} {
 		script = strings.ReplaceAll(script, address, freePort(t))
 	}
@@ -434,7 +454,11 @@ func run(t *testing.T, script, dir, redis string) string {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s\n%s\nthe script was:\n%s", err, &out, &errs, script)
 	}
-	return out.String()
+	shown := out.String()
+	for _, place := range places {
+		shown = strings.ReplaceAll(shown, filepath.Join(dir, place), place)
+	}
+	return shown
 }
 
 // freePort is an address where nothing listens.
