@@ -351,6 +351,8 @@ func (c *Report) isolation(contexts []domain.Tenant, runners []domain.Runner, no
 
 func (c *Report) service(runner string, s domain.Service) {
 	switch what := runner + ": " + string(s.ScriptType); {
+	case !s.Served && s.Unasked: // whose jobs wait for it is told by the audit
+		c.add(what, OK, "not served, as nobody has asked for it: %s", cmp.Or(s.Why, "its operator knows why"))
 	case !s.Served:
 		c.add(what, Warning, "not served: %s", cmp.Or(s.Why, "its operator knows why"))
 	case len(s.NotInForce) > 0:

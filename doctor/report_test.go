@@ -32,6 +32,8 @@ func TestDoctorTellsHowScriptsAreHeldIn(t *testing.T) {
 		{"inside the node", domain.Service{ScriptType: "rhai", Served: true, SlotUse: domain.SlotUse{Slots: 8}}, OK, []string{"served, 8 at once"}},
 		{"not served", domain.Service{ScriptType: "shell", Why: "scripts cannot be walled here"}, Warning,
 			[]string{"not served: scripts cannot be walled here"}},
+		{"a language that nobody asked for", domain.Service{ScriptType: "v", Unasked: true, Why: "v was not found in PATH"}, OK,
+			[]string{"not served, as nobody has asked for it: v was not found in PATH"}},
 	} {
 		var c Report
 		c.service("runner n", tt.service)

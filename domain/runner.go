@@ -45,8 +45,11 @@ type Runner struct {
 type Service struct {
 	ScriptType ScriptType `json:"script_type"`
 	// Served is false when the runtime cannot work here; Why says the reason.
+	// Unasked is that nobody has asked for it: it is off unless somebody turns it on, or a
+	// language that this machine has not.
 	Served  bool   `json:"served"`
 	Why     string `json:"why,omitzero"`
+	Unasked bool   `json:"unasked,omitzero"`
 	Summary string `json:"summary,omitzero"`
 	SlotUse
 	// Offers are labels that this type has beside those of the node; a name may

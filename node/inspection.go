@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -43,6 +44,7 @@ func Inspect(ctx context.Context, runtimes []script.Runtime, slots map[domain.Sc
 func inspect(ctx context.Context, rt script.Runtime, slots int) (domain.Service, error) {
 	s := domain.Service{ScriptType: rt.Type()}
 	if err := rt.Check(ctx); err != nil {
+		_, s.Unasked = errors.AsType[*script.Unasked](err)
 		s.Why = err.Error()
 		return s, err
 	}

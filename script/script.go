@@ -112,6 +112,13 @@ type Measure struct {
 	Detail string `json:"detail,omitempty"`
 }
 
+// Unasked is why a runtime does not work that nobody has asked for: it is off unless somebody
+// turns it on, or a language whose program this machine has not.
+type Unasked struct{ Why error }
+
+func (e *Unasked) Error() string { return e.Why.Error() }
+func (e *Unasked) Unwrap() error { return e.Why }
+
 // Task is one script to run.
 type Task struct {
 	// Name is the job's key, for messages.

@@ -133,7 +133,8 @@ func (rc runtimeConfig) of(builtin runtimeConfig) runtimeConfig {
 }
 
 func openRuntime(t domain.ScriptType, rc runtimeConfig, c config, j *jail.Jail, objects rhaiscript.Objects) (script.Runtime, error) {
-	process := processscript.Config{Type: t, Command: rc.Command, Suffix: rc.Suffix, Version: rc.Version, Env: rc.Env,
+	_, asked := c.Runtimes[t]
+	process := processscript.Config{Type: t, Unasked: !asked, Command: rc.Command, Suffix: rc.Suffix, Version: rc.Version, Env: rc.Env,
 		Limits: c.Limits.limits(), Jail: j, Level: rc.Isolation, See: rc.See}
 	switch {
 	case t == domain.ScriptPython && len(rc.Command) == 0:

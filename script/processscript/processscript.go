@@ -32,6 +32,8 @@ type Config struct {
 	// Command is the program and its arguments; [Placeholder] stands for the
 	// script's path, and is added at the end where it is missing. Required.
 	Command []string
+	// Unasked says that nobody has named the type: that its command is not here is no fault.
+	Unasked bool
 	// Suffix is that of the script's file name: ".v". Default: none.
 	Suffix string
 	// PathOnly is for scripts that are not text but the path of a program,
@@ -151,8 +153,12 @@ func (r *Runtime) program() (string, error) {
 		err = nil // what a person put into the config file is meant
 	}
 	if err != nil {
-		return "", domain.Unavailablef("runtime %q: the command %q was not found in PATH; install it or set runtimes.%s.command in the config file",
+		err := domain.Unavailablef("runtime %q: the command %q was not found in PATH; install it or set runtimes.%s.command in the config file",
 			r.cfg.Type, name, r.cfg.Type)
+		if r.cfg.Unasked {
+			err = &script.Unasked{Why: err}
+		}
+		return "", err
 	}
 	return filepath.Abs(path) // the script's folder is another
 }

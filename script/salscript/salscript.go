@@ -104,8 +104,8 @@ func (r *Runtime) Info() script.Info {
 // Errors: [domain.ErrUnavailable].
 func (r *Runtime) Check(context.Context) error {
 	if !r.cfg.On {
-		return domain.Unavailablef(`runtime "sal": off, because its scripts may do what the node's user may; to allow them set runtimes.sal.on: true in ` +
-			`the config file`)
+		return &script.Unasked{Why: domain.Unavailablef(`runtime "sal": off, because its scripts may do what the node's user may; ` +
+			`to allow them set runtimes.sal.on: true in the config file`)}
 	}
 	if _, err := r.program(); err != nil {
 		return err
