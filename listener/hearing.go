@@ -3,6 +3,7 @@ package listener
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -23,6 +24,8 @@ const (
 	clocksApart = time.Minute
 	// holdEvery is how often it is written down that events wait.
 	holdEvery = 10 * time.Second
+	// tellEvery is how often a dead letter has a line in the log.
+	tellEvery = time.Minute
 	// maxHeld bounds the text of it.
 	maxHeld = 300
 )
@@ -34,6 +37,7 @@ type hearing struct {
 	name     string // what subjects call the context
 	l        *domain.Listener
 	subjects []string
+	letters  *letters
 	noted    time.Time // when it was written down that events wait; zero: not since it last went on
 }
 
@@ -174,8 +178,35 @@ func (h *hearing) bury(ctx context.Context, o *one) error {
 	if err := h.w.s.board.Commit(ctx, b); err != nil {
 		return err
 	}
-	h.w.log.Warn("dead letter", "context", uint32(h.tenant), "kind", d.Kind, "id", d.ID, "listener", h.l.Name, "cause", d.Cause)
+	h.letters.tell(d)
 	return nil
+}
+
+// letters tells the log of a listener's dead letters: of one at once, of more once a minute with
+// their number, so that a flood of events that nobody can read fills no disk. Each lies on the
+// board for itself.
+type letters struct {
+	log    *slog.Logger
+	tenant domain.TenantID
+	name   string
+	told   time.Time // when it last did
+	more   int       // that it has not told of since
+}
+
+func (l *letters) tell(d *domain.DeadLetter) {
+	if time.Since(l.told) < tellEvery {
+		l.more++
+		return
+	}
+	l.log.Warn("dead letter", "context", uint32(l.tenant), "listener", l.name, "kind", d.Kind, "id", d.ID, "cause", d.Cause, "more", l.more)
+	l.told, l.more = time.Now(), 0
+}
+
+// rest tells of those that nothing was said of, where the listener is not served here any more.
+func (l *letters) rest() {
+	if l.more > 0 {
+		l.log.Warn("more dead letters of a listener", "context", uint32(l.tenant), "listener", l.name, "more", l.more)
+	}
 }
 
 // hold writes down that events wait, and for what; not each time.

@@ -1,9 +1,13 @@
 package listener_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -292,6 +296,35 @@ func TestWhatIsWrongWithOneEventBecomesADeadLetter(t *testing.T) {
 			t.Errorf("got %v, %v", keys, err)
 		}
 		r.behind(0)
+	})
+}
+
+// A flood of events that nobody can read writes a line a minute, with the number of those in between.
+func TestAFloodOfDeadLettersDoesNotFillTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		r := newRig(t)
+		r.w = listener.NewWorker(r.s, r.flows, listener.Config{Logger: slog.New(slog.NewTextHandler(&text, nil))})
+		r.apply()
+		stop := r.run()
+		for i := range 500 {
+			r.publish(fmt.Sprint("bad", i), "OrderShipped", `{"n":{}}`)
+		}
+		time.Sleep(2 * time.Minute)
+		r.publish("later", "OrderShipped", `{"n":{}}`)
+		r.publish("last", "OrderShipped", `{"n":{}}`)
+		time.Sleep(time.Second)
+		stop()
+		if n := r.show().State.Refused; n != 502 {
+			t.Errorf("%d dead letters, want 502", n)
+		}
+		var more []string
+		for _, m := range regexp.MustCompile(`more=(\d+)`).FindAllStringSubmatch(text.String(), -1) {
+			more = append(more, m[1])
+		}
+		if want := []string{"0", "499", "1"}; !slices.Equal(more, want) {
+			t.Errorf("it told of %v more, want %v:\n%s", more, want, &text)
+		}
 	})
 }
 
