@@ -78,7 +78,7 @@ func Of(a Answers, version string, now time.Time) Report {
 	if a.Dead != nil {
 		c.Held(*a.Dead)
 	}
-	c.starts(a.Listeners, a.Webhooks)
+	c.starts(a.Listeners, a.Webhooks, now)
 	c.secrets(a.Secrets)
 	for _, t := range a.Contexts {
 		if hooks := t.On.Names(); hooks != "" {
@@ -89,8 +89,12 @@ func Of(a Answers, version string, now time.Time) Report {
 	return c
 }
 
+// strangersTold is how long it is told of a webhook that nobody has used yet that a delivery was not
+// signed rightly. Of one that works that is no news: everybody who knows its address can have that refused.
+const strangersTold = time.Hour
+
 // starts names what something outside is to start, and does not.
-func (c *Report) starts(listeners []api.Listener, webhooks []api.Webhook) {
+func (c *Report) starts(listeners []api.Listener, webhooks []api.Webhook, now time.Time) {
 	for _, l := range listeners {
 		switch {
 		case l.Paused:
@@ -105,8 +109,11 @@ func (c *Report) starts(listeners []api.Listener, webhooks []api.Webhook) {
 			c.add("webhook "+w.Name, Bad, "this node cannot open its secret and refuses what comes: %s; `ramet webhook rotate %s` makes a new one", w.Locked, w.Name)
 		case w.Paused:
 			c.add("webhook "+w.Name, Warning, "it is paused: senders are refused until `ramet webhook update %s --paused=false`", w.Name)
-		case w.State.RefusedLast():
-			c.add("webhook "+w.Name, Warning, "the last delivery was refused, at %s: %s", clock(w.State.RefusedMs), w.State.LastError)
+		case w.State.ProvenRefused():
+			c.add("webhook "+w.Name, Warning, "the last delivery was refused, at %s: %s", clock(w.State.ProvenMs), w.State.LastError)
+		case w.State.LastMs < w.State.RotatedMs && now.Sub(time.UnixMilli(w.State.RefusedMs)) < strangersTold:
+			c.add("webhook "+w.Name, Warning, "nobody who has its secret has started a flow since that was set, and a delivery was refused at %s: %s; "+
+				"this is told for an hour", clock(w.State.RefusedMs), w.State.LastError)
 		}
 	}
 }

@@ -284,3 +284,28 @@ func TestDoctorSeesAnArchiveThatIsBehind(t *testing.T) {
 		}
 	}
 }
+
+// Anybody who knows the address of a webhook can have a delivery refused: where it works, that is no finding.
+func TestDoctorDoesNotTellOfStrangers(t *testing.T) {
+	now := time.Now()
+	ago := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
+	for _, tt := range []struct {
+		name  string
+		state domain.WebhookState
+		want  bool
+	}{
+		{"nothing", domain.WebhookState{RotatedMs: ago(time.Hour)}, false},
+		{"strangers at one that works", domain.WebhookState{RotatedMs: ago(3 * time.Hour), LastMs: ago(2 * time.Hour), RefusedMs: ago(time.Minute)}, false},
+		{"a wrong secret at a new one", domain.WebhookState{RotatedMs: ago(time.Hour), RefusedMs: ago(time.Minute)}, true},
+		{"long ago", domain.WebhookState{RotatedMs: ago(9 * time.Hour), RefusedMs: ago(2 * time.Hour)}, false},
+		{"who has the secret", domain.WebhookState{RotatedMs: ago(9 * time.Hour), LastMs: ago(8 * time.Hour), RefusedMs: ago(7 * time.Hour),
+			ProvenMs: ago(7 * time.Hour)}, true},
+		{"it works again", domain.WebhookState{LastMs: ago(time.Hour), RefusedMs: ago(2 * time.Hour), ProvenMs: ago(2 * time.Hour)}, false},
+	} {
+		var c Report
+		c.starts(nil, []api.Webhook{{Webhook: domain.Webhook{Name: "deploy", State: tt.state}}}, now)
+		if got := len(c.Findings) > 0; got != tt.want {
+			t.Errorf("%s: got %+v", tt.name, c.Findings)
+		}
+	}
+}

@@ -98,6 +98,9 @@ type WebhookState struct {
 	LastFlow  FlowID `json:"last_flow,omitzero"`
 	RefusedMs int64  `json:"refused_ms,omitzero"`
 	LastError string `json:"last_error,omitzero"`
+	// ProvenMs is of the last delivery that was refused though its sender has the secret; 0: all
+	// that were refused came from somebody who could not prove it.
+	ProvenMs int64 `json:"proven_ms,omitzero"`
 	// RotatedMs is when its secret was set last; OldUntilMs until when the one before is taken, too.
 	RotatedMs  int64 `json:"rotated_ms,omitzero"`
 	OldUntilMs int64 `json:"old_until_ms,omitzero"`
@@ -105,6 +108,9 @@ type WebhookState struct {
 
 // RefusedLast reports whether the last delivery was refused, as far as milliseconds tell.
 func (s *WebhookState) RefusedLast() bool { return s.RefusedMs != 0 && s.RefusedMs >= s.LastMs }
+
+// ProvenRefused reports whether the last delivery of a sender who has the secret was refused.
+func (s *WebhookState) ProvenRefused() bool { return s.ProvenMs != 0 && s.ProvenMs >= s.LastMs }
 
 // Defined is the webhook without what nobody hands in.
 func (w Webhook) Defined() Webhook {

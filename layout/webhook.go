@@ -26,6 +26,7 @@ const (
 	WebhookLastFlow  = "last_flow"
 	WebhookRefusedMs = "refused_ms"
 	WebhookLastError = "last_error"
+	WebhookProvenMs  = "proven_ms"
 
 	WebhookSecret       = "secret"         // sealed, in base64
 	WebhookSecretKey    = "secret_key"     // the operator's secret with which it is; "": the node's own key
@@ -52,6 +53,7 @@ var webhookTable = newTable(
 	number(WebhookLastMs, func(w *domain.Webhook) *int64 { return &w.State.LastMs }).readOnly(),
 	number32(WebhookLastFlow, func(w *domain.Webhook) *domain.FlowID { return &w.State.LastFlow }).readOnly(),
 	number(WebhookRefusedMs, func(w *domain.Webhook) *int64 { return &w.State.RefusedMs }).readOnly(),
+	number(WebhookProvenMs, func(w *domain.Webhook) *int64 { return &w.State.ProvenMs }).readOnly(),
 	text(WebhookLastError, func(w *domain.Webhook) *string { return &w.State.LastError }).secret().readOnly(),
 	apart[domain.Webhook](WebhookSecret), apart[domain.Webhook](WebhookSecretKey),
 	apart[domain.Webhook](WebhookOldSecret), apart[domain.Webhook](WebhookOldSecretKey),

@@ -182,6 +182,7 @@ type note struct {
 	ignored, refused int64
 	why              string
 	atMs             int64
+	provenMs         int64 // of the last whose sender has the secret
 	written          time.Time
 }
 
@@ -204,8 +205,13 @@ func (s *Store) Settle(ctx context.Context, tenant domain.TenantID, a Asked, err
 	}
 	if n.refused > 0 {
 		b.Add(key, layout.WebhookRefused, n.refused)
-		b.Set(key, board.Field{Name: layout.WebhookRefusedMs, Value: strconv.FormatInt(n.atMs, 10)},
-			board.Field{Name: layout.WebhookLastError, Value: n.why})
+		if n.provenMs != 0 || !a.Webhook.State.ProvenRefused() { // strangers do not hide what is wrong for others
+			b.Set(key, board.Field{Name: layout.WebhookRefusedMs, Value: strconv.FormatInt(n.atMs, 10)},
+				board.Field{Name: layout.WebhookLastError, Value: n.why})
+		}
+		if n.provenMs != 0 {
+			b.Set(key, board.Field{Name: layout.WebhookProvenMs, Value: strconv.FormatInt(n.provenMs, 10)})
+		}
 	}
 	if err := s.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) { // of one that has changed the next one is written
 		s.log.Warn("what a webhook refused is not written down", "context", uint32(tenant), "webhook", a.Webhook.Name, "err", err)
@@ -227,11 +233,12 @@ func (s *Store) gather(p place, err error, now time.Time) *note {
 	if err == nil {
 		n.ignored++
 	} else {
-		why := err.Error()
-		if u := (*unproven)(nil); errors.As(err, &u) {
-			why = u.why
+		n.refused++
+		if u := (*unproven)(nil); !errors.As(err, &u) {
+			n.why, n.atMs, n.provenMs = domain.PlainText(err.Error(), maxError), now.UnixMilli(), now.UnixMilli()
+		} else if n.provenMs == 0 {
+			n.why, n.atMs = domain.PlainText(u.why, maxError), now.UnixMilli()
 		}
-		n.refused, n.why, n.atMs = n.refused+1, domain.PlainText(why, maxError), now.UnixMilli()
 	}
 	if now.Sub(n.written) < noteEvery {
 		return nil
@@ -250,7 +257,7 @@ func (s *Store) add(tenant domain.TenantID, w *domain.Webhook) {
 		return
 	}
 	w.State.Ignored += n.ignored
-	if w.State.Refused += n.refused; n.refused > 0 {
-		w.State.RefusedMs, w.State.LastError = n.atMs, n.why
+	if w.State.Refused += n.refused; n.refused > 0 && (n.provenMs != 0 || !w.State.ProvenRefused()) {
+		w.State.RefusedMs, w.State.LastError, w.State.ProvenMs = n.atMs, n.why, max(n.provenMs, w.State.ProvenMs)
 	}
 }

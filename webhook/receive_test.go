@@ -238,6 +238,31 @@ func TestRefusalsAreNotWrittenAsTheyCome(t *testing.T) {
 	})
 }
 
+// What a stranger sends does not stand for what is wrong with the deliveries of those who have the secret.
+func TestStrangersDoNotHideWhatIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.create(domain.Webhook{Params: map[string]string{"n": "body.n + 1"}})
+		wrong := signed(given, `{"n":{}}`)
+		wrong.Body = []byte(`{"n":1}`)
+		_, _ = r.send(wrong)
+		time.Sleep(time.Minute)
+		if s := r.show().State; s.RefusedMs == 0 || s.ProvenRefused() {
+			t.Errorf("of a stranger alone: %+v", s)
+		}
+		_, _ = r.send(signed(given, `{"n":{}}`))
+		time.Sleep(time.Minute)
+		cause := r.show().State.LastError
+		for range 5 {
+			_, _ = r.send(wrong)
+			time.Sleep(time.Minute)
+		}
+		if s := r.show().State; !s.ProvenRefused() || s.LastError != cause || strings.Contains(cause, "signature") || s.Refused != 7 {
+			t.Errorf("after strangers: %+v, want %q", s, cause)
+		}
+	})
+}
+
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
