@@ -69,7 +69,8 @@ var operating = map[string]func(t *testing.T, dir string) world{
 			before: "umask 077\necho redis://127.0.0.1:6379 >/run/secrets/board\n"}
 	},
 	"operate/scale.md": func(*testing.T, string) world {
-		return world{before: node + "printf 'jobs:\\n- {script_type: shell, script: exit 0, prerequisites: [user:go]}\\n' >held.yaml\nramet flow submit held.yaml >/dev/null\n"}
+		return world{before: node +
+			"printf 'jobs:\\n- {script_type: shell, script: exit 0, prerequisites: [user:go]}\\n' >held.yaml\nramet flow submit held.yaml >/dev/null\n"}
 	},
 	"operate/streams.md": func(t *testing.T, dir string) world {
 		build(t, dir, "nk", "github.com/nats-io/nkeys/nk")
