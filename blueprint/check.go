@@ -29,7 +29,7 @@ func Validate(b *domain.Blueprint) error {
 // check finds all that is wrong. A fault's line and column are those within an
 // expression, 0 where it is not about one.
 func check(b *domain.Blueprint, most int) []domain.Fault {
-	faults := slices.Concat(b.Check(), expressionFaults(b), hookFaults(b), templateFaults(b))
+	faults := slices.Concat(FieldFaults(b), expressionFaults(b), hookFaults(b), templateFaults(b))
 	if n := len(b.Steps); most <= domain.MaxBlueprintBytes && n > domain.MaxSteps {
 		faults = append(faults, domain.Fault{Path: "steps", Text: fmt.Sprintf(
 			"%d steps, the limit of a stored blueprint is %d; a flow of up to %d can be submitted with its blueprint", n, domain.MaxSteps, domain.MaxFlowSteps)})
@@ -199,7 +199,7 @@ var ofNeed = []string{"state", "result", "results"}
 func (e *expressions) needs(i int, c *condition.Condition, direct bool) []condition.Fault {
 	s := &e.b.Steps[i]
 	return e.names(c, func(k int, name string) string {
-		if !slices.Contains(s.Needs, name) && e.b.Steps[k].Phase >= s.Phase && (direct || !e.b.Follows(i, k, e.steps)) {
+		if !slices.Contains(s.Needs, name) && e.b.Steps[k].Phase >= s.Phase && (direct || !follows(e.b, i, k, e.steps)) {
 			return fmt.Sprintf("needs.%s: the step does not need %q, and finds nothing of it; add it to its needs", name, name)
 		}
 		return ""

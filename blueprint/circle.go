@@ -20,12 +20,12 @@ func CheckFlows(b *domain.Blueprint, get func(name string, version int) (domain.
 	looked := map[string]int{} // how deep it was when it was looked at
 	var look func(b *domain.Blueprint, path []string) error
 	look = func(b *domain.Blueprint, path []string) error {
-		for _, i := range b.FlowCalls() {
+		for _, i := range FlowCalls(b) {
 			call := b.Steps[i].Flow
 			next := append(slices.Clone(path), call.Blueprint)
 			switch depth, known := looked[call.Blueprint]; {
 			case slices.Contains(path, call.Blueprint):
-				return domain.Invalidf("step %s: %s", b.Steps[i].Name, domain.CircleText(next[slices.Index(path, call.Blueprint):]))
+				return domain.Invalidf("step %s: %s", b.Steps[i].Name, CircleText(next[slices.Index(path, call.Blueprint):]))
 			case len(next) > domain.MaxFlowDepth:
 				return domain.Invalidf("step %s: flows within flows are %d deep here, the limit is %d", b.Steps[i].Name, len(next), domain.MaxFlowDepth)
 			case known && depth >= len(next) || len(looked) >= maxLooked:

@@ -1,9 +1,11 @@
 package blueprint
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
@@ -137,4 +139,34 @@ func Draw(g *domain.Graph, w io.Writer, format string) error {
 		return SVG(g, w)
 	}
 	return domain.Invalidf("format %q: want mermaid, dot or svg", format)
+}
+
+// FlowGraph is the graph of a flow with the states of its steps.
+func FlowGraph(v *domain.FlowView) *domain.Graph {
+	g := &domain.Graph{Title: cmp.Or(v.Blueprint, "flow") + " " + cmp.Or(v.Trigger, strconv.FormatUint(uint64(v.ID), 10)), Edges: []domain.GraphEdge{}}
+	index := make(map[string]int, len(v.Steps))
+	for i := range v.Steps {
+		s := &v.Steps[i]
+		index[s.Name] = i
+		g.Nodes = append(g.Nodes, domain.GraphNode{Name: s.Name, Kind: s.Kind, Phase: s.Phase, State: string(s.Status), Note: stepNote(s)})
+	}
+	for i := range v.Steps {
+		for _, need := range v.Steps[i].Needs {
+			if from, known := index[need]; known {
+				g.Edges = append(g.Edges, domain.GraphEdge{From: from, To: i})
+			}
+		}
+	}
+	return g
+}
+
+// stepNote is how far a step of many jobs is.
+func stepNote(s *domain.StepView) string {
+	switch {
+	case s.Kind.One() || s.Kind == domain.StepApproval || s.SinceMs == 0:
+		return ""
+	case s.Endless:
+		return fmt.Sprintf("%s, %d done", s.Status, s.Done)
+	}
+	return fmt.Sprintf("%s, %d of %d", s.Status, s.Done, s.Total)
 }

@@ -51,7 +51,7 @@ func parseHooks(name string, text []byte, readScript func(file string) (string, 
 	if faults := r.Faults(); len(faults) > 0 {
 		return nil, document.NewError(name, faults)
 	}
-	return hooks, hooks.Validate()
+	return hooks, ValidateHooks(hooks)
 }
 
 // owner is the step that a path is about, or "".

@@ -131,7 +131,7 @@ func (t *templates) calls(i int, s *domain.Step) {
 		}
 	}
 	for _, field := range slices.Sorted(maps.Keys(texts)) {
-		_, _ = domain.FillTemplate(texts[field], func(path []string) (string, error) {
+		_, _ = FillTemplate(texts[field], func(path []string) (string, error) {
 			name := path[len(path)-1]
 			element := s.Listed() && (path[0] == domain.PlaceItem || path[0] == domain.PlaceIndex || path[0] == "key")
 			param := len(path) == 1 && !element || len(path) == 2 && path[0] == domain.PlaceParams
@@ -169,7 +169,7 @@ func (t *templates) effect(path string, s *domain.Step, h *domain.Hook) {
 		for _, place := range t.parse(path+"."+name, s.Effect.Params[name]) {
 			first, rest, dotted := strings.Cut(place, ".")
 			params := t.params(s)
-			secrets := slices.Sorted(maps.Keys(domain.SecretsOf(t.b, s)))
+			secrets := slices.Sorted(maps.Keys(SecretsOf(t.b, s)))
 			switch {
 			case !dotted:
 			case first == domain.PlaceNeeds:

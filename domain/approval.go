@@ -1,8 +1,6 @@
 package domain
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -45,9 +43,6 @@ var OnDeadlines = []OnDeadline{DeadlineReject, DeadlineApprove, DeadlineFail}
 // MaxApprovers bounds how many are named.
 const MaxApprovers = 64
 
-// ofApproval are results that each approval has.
-var ofApproval = []string{"by", "comment"}
-
 // noticeParams are params that a notice gets from the step it is about.
 var noticeParams = []string{"flow", "step", "context", "blueprint", "deadline", "link"}
 
@@ -75,70 +70,4 @@ func (a *Approval) NoticeParams(params, about map[string]string) map[string]stri
 		out[name] = about[name]
 	}
 	return out
-}
-
-// Decided checks what somebody answers, and gives the answers as the step keeps them. Who
-// rejects may leave out what is required.
-//
-// Errors: [ErrInvalid].
-func (a *Approval) Decided(answers map[string]string, approved bool) (map[string]string, error) {
-	var fields []TypedField
-	if a != nil {
-		fields = a.Answers
-	}
-	return FillIn("answer", fields, answers, approved)
-}
-
-// approval refuses what would be passed over: nothing runs that could be late,
-// or be tried again.
-func (c *checker) approval(s *Step, at func(string) string) {
-	if s.Timeout != 0 {
-		c.fault(at("timeout"), "an approval waits until somebody decides: leave it out, and give approval.deadline to one that must not take too long")
-	}
-	const once = "an approval is asked for once: leave it out; after a rejection `ramet flow retry --failed` asks anew"
-	if s.Retries != 0 {
-		c.fault(at("retries"), once)
-	}
-	if s.Retry != nil {
-		c.fault(at("retry"), once)
-	}
-	a := s.Approval
-	if a == nil {
-		return
-	}
-	if a.OnDeadline != "" && !slices.Contains(OnDeadlines, a.OnDeadline) {
-		c.fault(at("approval.on_deadline"), "%q: want reject, approve or fail", a.OnDeadline)
-	}
-	if a.OnDeadline != "" && a.Deadline == 0 {
-		c.fault(at("approval.on_deadline"), "there is no deadline: give approval.deadline too")
-	}
-	if len(a.Approvers) > MaxApprovers {
-		c.fault(at("approval.approvers"), "%d of them, the limit is %d; a role stands for many", len(a.Approvers), MaxApprovers)
-	}
-	for i, who := range a.Approvers {
-		_, _, err := ParseApprover(who)
-		c.err(at(fmt.Sprintf("approval.approvers[%d]", i)), err)
-	}
-	c.fields(at("approval.answers"), "answer", a.Answers, MaxAnswers)
-	for i := range a.Answers {
-		path := at(fmt.Sprintf("approval.answers[%d]", i))
-		if slices.Contains(ofApproval, a.Answers[i].Name) {
-			c.fault(path+".name", "each approval has a result %q already", a.Answers[i].Name)
-		}
-		if n := len(a.Answers[i].DefaultOr()); n > MaxTypedValueBytes {
-			c.fault(path+".default", "%d bytes, the limit is %d", n, MaxTypedValueBytes)
-		}
-		if a.Answers[i].Required && a.OnDeadline == DeadlineApprove {
-			c.fault(path+".required", "nobody answers where the deadline approves: give it a default, or have on_deadline reject")
-		}
-	}
-	if a.Notice != nil {
-		c.call(a.Notice, at, "approval.notice")
-		if s.Affinity[LabelEffect] != "" {
-			c.fault(at("affinity."+LabelEffect), "it says which node has an effect, which approval.notice.target says already")
-		}
-	}
-	if s.At != "" {
-		c.fault(at("at"), "an approval is decided here: leave it out")
-	}
 }

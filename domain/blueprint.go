@@ -225,29 +225,6 @@ func (b *Blueprint) NamesSecrets() bool {
 	return len(b.Secrets) > 0 || slices.ContainsFunc(b.Steps, func(s Step) bool { return len(s.Secrets) > 0 })
 }
 
-// Follows reports whether a step comes after another in any case: it needs that, directly or
-// through others, or is of a later phase. places are where steps stand, by name.
-func (b *Blueprint) Follows(i, on int, places map[string]int) bool {
-	if b.Steps[on].Phase < b.Steps[i].Phase || slices.Contains(b.Steps[i].Needs, b.Steps[on].Name) {
-		return true
-	}
-	seen := make([]bool, len(b.Steps))
-	for left := []int{i}; len(left) > 0; {
-		from := left[len(left)-1]
-		left = left[:len(left)-1]
-		for _, need := range b.Steps[from].Needs {
-			k, known := places[need]
-			if known && k == on {
-				return true
-			}
-			if known && !seen[k] {
-				seen[k], left = true, append(left, k)
-			}
-		}
-	}
-	return false
-}
-
 // KindOr is the step's kind, found out where it is not said.
 func (s *Step) KindOr() StepKind {
 	switch {

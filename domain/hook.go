@@ -1,8 +1,6 @@
 package domain
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 )
 
@@ -99,48 +97,6 @@ func (h *Hooks) Names() string {
 func (h *Hook) Step(on HookOn) Step {
 	return Step{Name: string(on), Script: h.Script, ScriptType: h.ScriptType, Effect: h.Effect, Params: h.Params, Env: h.Env, Timeout: h.Timeout,
 		Retries: h.Retries, Retry: h.Retry, Affinity: h.Affinity}
-}
-
-// Validate checks hooks that are not a blueprint's.
-//
-// Errors: [ErrInvalid].
-func (h *Hooks) Validate() error {
-	if text, err := json.Marshal(h); err != nil || len(text) > MaxHooksBytes {
-		return Limitf("on: hooks have more than %d bytes as JSON", MaxHooksBytes)
-	}
-	c := checker{b: &Blueprint{On: h}}
-	if c.hooks(); len(c.faults) > 0 {
-		return Invalidf("%s", c.faults[0])
-	}
-	return nil
-}
-
-// hooks finds what is wrong with them.
-func (c *checker) hooks() {
-	for _, on := range HookOns {
-		h := c.b.On.Of(on)
-		if h == nil {
-			continue
-		}
-		at := func(field string) string { return fmt.Sprintf("on.%s.%s", on, field) }
-		s := h.Step(on)
-		if h.Script == "" && h.Effect == nil {
-			c.fault("on."+string(on), "there is nothing to be done: want a script, or an effect")
-			continue
-		}
-		if h.Script != "" && h.Effect != nil {
-			c.fault(at("script"), "an effect is given too; want one of them")
-			continue
-		}
-		c.kind(&s, at)
-		c.attempts(&s, at)
-		switch {
-		case on == HookLate && h.After == 0:
-			c.fault(at("after"), "want how long a flow may take before it is late, as 2h")
-		case on != HookLate && h.After != 0:
-			c.fault(at("after"), "it is of late alone: the others begin when the flow has ended")
-		}
-	}
 }
 
 // HookInput is what a hook is told of its flow: in its input, as `hook`.

@@ -433,7 +433,7 @@ func ValidateEnv(env map[string]string) error {
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		total += len(name) + len(env[name])
-		if fault := envFault(name, env[name]); fault != "" {
+		if fault := EnvFault(name, env[name]); fault != "" {
 			return Invalidf("env_vars: %s", fault)
 		}
 	}
@@ -443,8 +443,8 @@ func ValidateEnv(env map[string]string) error {
 	return nil
 }
 
-// envFault says what is wrong with one of them; "" where nothing is.
-func envFault(name, value string) string {
+// EnvFault says what is wrong with one of them; "" where nothing is.
+func EnvFault(name, value string) string {
 	switch {
 	case !envNamePattern.MatchString(name):
 		return fmt.Sprintf("%q is no name of an environment variable", name)

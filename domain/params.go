@@ -16,20 +16,20 @@ const (
 //
 // Errors: [ErrInvalid].
 func ValidateParams(params map[string]string) error {
-	if err := validateParams(params); err != nil {
+	if err := ValidateTexts(params); err != nil {
 		return err
 	}
-	return paramsApart(params)
+	return ParamsApart(params)
 }
 
-// validateParams is that for texts which no script finds in variables, as those of an effect.
-func validateParams(params map[string]string) error {
+// ValidateTexts is that for texts which no script finds in variables, as those of an effect.
+func ValidateTexts(params map[string]string) error {
 	if len(params) > MaxParams {
 		return Invalidf("%d params, the limit is %d", len(params), MaxParams)
 	}
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		if err := validateParam(name, params[name]); err != nil {
+		if err := ValidateParam(name, params[name]); err != nil {
 			return err
 		}
 		if total += len(name) + len(params[name]); total > MaxParamBytes {
@@ -39,9 +39,9 @@ func validateParams(params map[string]string) error {
 	return nil
 }
 
-// paramsApart refuses two params that are one environment variable: a script would find
+// ParamsApart refuses two params that are one environment variable: a script would find
 // the one or the other.
-func paramsApart(sets ...map[string]string) error {
+func ParamsApart(sets ...map[string]string) error {
 	of := map[string]string{} // which param a variable is
 	for _, params := range sets {
 		for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -55,7 +55,7 @@ func paramsApart(sets ...map[string]string) error {
 	return nil
 }
 
-func validateParam(name, value string) error {
+func ValidateParam(name, value string) error {
 	if err := ValidateName("param", name); err != nil {
 		return err
 	}
@@ -63,4 +63,9 @@ func validateParam(name, value string) error {
 		return Invalidf("param %s has a NUL byte", name)
 	}
 	return nil
+}
+
+// ParamVariable is the environment variable in which scripts find a param.
+func ParamVariable(param string) string {
+	return "RAMET_PARAM_" + strings.ToUpper(strings.ReplaceAll(param, "-", "_"))
 }

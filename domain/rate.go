@@ -17,21 +17,3 @@ type Rate struct {
 
 // Pause is how long the next flow of the key waits after this one.
 func (r *Rate) Pause() time.Duration { return time.Minute / time.Duration(max(r.PerMinute, 1)) }
-
-// KeyOf is the key of a flow with these params.
-//
-// Errors: [ErrInvalid].
-func (r *Rate) KeyOf(params map[string]string) (string, error) {
-	return keyOf("rate.key", r.Key, params)
-}
-
-// rate finds what is wrong with it.
-func (c *checker) rate() {
-	if c.b.Rate == nil {
-		return
-	}
-	c.sharedKey("rate.key", c.b.Rate.Key)
-	if n := c.b.Rate.PerMinute; n < 1 || n > MaxRate {
-		c.fault("rate.per_minute", "%d: want 1 to %d", n, MaxRate)
-	}
-}

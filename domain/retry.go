@@ -165,14 +165,14 @@ func (r *Retry) PauseText() string {
 //
 // Errors: [ErrInvalid].
 func (r *Retry) Validate(retries int) error {
-	if f, wrong := r.fault(retries); wrong {
+	if f, wrong := r.Fault(retries); wrong {
 		return Invalidf("retry.%s: %s", f.Path, f.Text)
 	}
 	return nil
 }
 
-// fault is the first thing that is wrong.
-func (r *Retry) fault(retries int) (f Fault, wrong bool) {
+// Fault is the first thing that is wrong.
+func (r *Retry) Fault(retries int) (f Fault, wrong bool) {
 	if r == nil {
 		return f, false
 	}

@@ -70,15 +70,15 @@ func ValidateSecrets(secrets, env map[string]string) error {
 		return Invalidf("%d secrets, the limit is %d", len(secrets), MaxSecrets)
 	}
 	for _, variable := range slices.Sorted(maps.Keys(secrets)) {
-		if fault := secretFault(variable, secrets[variable], env); fault != "" {
+		if fault := SecretFault(variable, secrets[variable], env); fault != "" {
 			return Invalidf("secrets: %s", fault)
 		}
 	}
 	return nil
 }
 
-func secretFault(variable, name string, env map[string]string) string {
-	if fault := envFault(variable, ""); fault != "" {
+func SecretFault(variable, name string, env map[string]string) string {
+	if fault := EnvFault(variable, ""); fault != "" {
 		return fault
 	}
 	if err := ValidateName("secret", name); err != nil {
@@ -88,22 +88,6 @@ func secretFault(variable, name string, env map[string]string) string {
 		return fmt.Sprintf("%s is an environment variable, too: want it in one of the two", variable)
 	}
 	return ""
-}
-
-// SecretsOf are the secrets that a job of a step names: those of the blueprint, under those of
-// the step. It has none where it runs elsewhere, for they stay in their context, and a variable
-// that the step sets itself is no secret.
-func SecretsOf(b *Blueprint, s *Step) map[string]string {
-	if s.At != "" || len(b.Secrets)+len(s.Secrets) == 0 {
-		return nil
-	}
-	all := make(map[string]string, len(b.Secrets)+len(s.Secrets))
-	maps.Copy(all, b.Secrets)
-	maps.Copy(all, s.Secrets)
-	for name := range s.Env {
-		delete(all, name)
-	}
-	return all
 }
 
 // noSecretsElsewhere refuses a job that is to run elsewhere: secrets stay in their context.

@@ -22,6 +22,10 @@ type templatePart struct {
 // placeholder is where a name stands, or where none is to.
 var placeholder = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_][A-Za-z0-9_-]*)*)\}`)
 
+// FirstPlaceholder is the first place in a text where a name stands, or where none is to; ""
+// where there is none.
+func FirstPlaceholder(text string) string { return placeholder.FindString(text) }
+
 // IsTemplate reports whether a text may have names in it.
 func IsTemplate(text string) bool { return strings.Contains(text, "${") }
 

@@ -119,7 +119,7 @@ func ParseTenantID(text string) (TenantID, error) {
 }
 
 func (t Tenant) validateSettings() error {
-	if err := errors.Join(t.Isolation.ValidateOfContext(), t.Archives.Validate(), t.On.Validate()); err != nil {
+	if err := errors.Join(t.Isolation.ValidateOfContext(), t.Archives.Validate()); err != nil {
 		return err
 	}
 	if t.Weight < 0 || t.Weight > MaxWeight {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/work"
 )
@@ -74,7 +75,7 @@ func (a *advancer) decide(i int, st *StepState, o Order) error {
 	case !st.Status.Begun():
 		return domain.Conflictf("step %s has been decided: it is %s", s.Name, st.Status)
 	}
-	answers, err := s.Approval.Decided(o.Answers, o.Verb == OrderApprove)
+	answers, err := blueprint.FillAnswers(s.Approval, o.Answers, o.Verb == OrderApprove)
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (a *advancer) overdue(i int) {
 	late := fmt.Sprintf("nobody decided it within %s", ap.Deadline.Time())
 	answers := map[string]string{}
 	if ap.OnDeadline == domain.DeadlineApprove {
-		answers, _ = ap.Decided(nil, true) // nothing is required there: the blueprint was checked
+		answers, _ = blueprint.FillAnswers(ap, nil, true) // nothing is required there: the blueprint was checked
 	}
 	answers["by"], answers["comment"] = byDeadline, late
 	switch ap.OnDeadline {
@@ -173,7 +174,7 @@ func (e *Engine) checkAnswers(ctx context.Context, tenant domain.TenantID, id do
 	}
 	a, _, err := e.Approval(ctx, tenant, id, o.Step)
 	if err == nil {
-		_, err = a.Decided(o.Answers, o.Verb == OrderApprove)
+		_, err = blueprint.FillAnswers(a, o.Answers, o.Verb == OrderApprove)
 	}
 	return err
 }

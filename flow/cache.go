@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -86,7 +87,7 @@ func (t *tending) cached(ctx context.Context, plan *Plan, s *seen, v *verdict, i
 	} else if err != nil {
 		return a, err
 	}
-	key, err := domain.FillTemplate(step.Cache.Key, templateValue(stepParams(plan, i, s.added), needs, item{}, 0))
+	key, err := blueprint.FillTemplate(step.Cache.Key, templateValue(stepParams(plan, i, s.added), needs, item{}, 0))
 	if err == nil && len(key) > domain.MaxCacheKey {
 		err = domain.Limitf("it has %d bytes with what its names stand for, the limit is %d", len(key), domain.MaxCacheKey)
 	}

@@ -51,11 +51,11 @@ func callOf(call *domain.FlowCall, value func(path []string) (string, error)) (p
 		if params == nil {
 			params = map[string]string{}
 		}
-		if params[name], err = domain.FillTemplate(call.Params[name], value); err != nil {
+		if params[name], err = blueprint.FillTemplate(call.Params[name], value); err != nil {
 			return nil, "", fmt.Errorf("flow.params.%s: %w", name, err)
 		}
 	}
-	if trigger, err = domain.FillTemplate(call.Trigger, value); err != nil {
+	if trigger, err = blueprint.FillTemplate(call.Trigger, value); err != nil {
 		return nil, "", fmt.Errorf("flow.trigger: %w", err)
 	}
 	return params, trigger, nil
@@ -129,14 +129,14 @@ func (e *Engine) pinFlows(ctx context.Context, tenant domain.TenantID, b *domain
 		stored, _, err := e.cfg.Blueprints.Get(ctx, tenant, name, version)
 		return stored, err
 	}
-	for _, i := range b.FlowCalls() {
+	for _, i := range blueprint.FlowCalls(b) {
 		call := *b.Steps[i].Flow
 		child, err := get(call.Blueprint, call.Version)
 		if err != nil {
 			return fmt.Errorf("step %s: %w", b.Steps[i].Name, err)
 		}
 		if call.Version = child.Version; len(call.Params) > 0 {
-			if err := child.TakesParams(call.Params); err != nil {
+			if err := blueprint.TakesParams(&child, call.Params); err != nil {
 				return fmt.Errorf("step %s: flow.%w", b.Steps[i].Name, err)
 			}
 		}

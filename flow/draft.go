@@ -228,7 +228,7 @@ func (e *Engine) prepare(ctx context.Context, tenant domain.TenantID, r Request)
 	if err != nil {
 		return nil, err
 	}
-	if r.changes() || len(b.FlowCalls()) > 0 { // which may be newer by now
+	if r.changes() || len(blueprint.FlowCalls(&b)) > 0 { // which may be newer by now
 		return e.prepareAs(ctx, tenant, b, r)
 	}
 	key := fmt.Sprintf("%d/%s/%d/%s", tenant, b.Name, b.Version, hash)
@@ -261,10 +261,10 @@ func (e *Engine) prepareAs(ctx context.Context, tenant domain.TenantID, b domain
 	if err := change(&b, r); err != nil {
 		return nil, err
 	}
-	if err := b.FillInputs(); err != nil {
+	if err := blueprint.FillInputs(&b); err != nil {
 		return nil, err
 	}
-	if err := b.Validate(); err != nil {
+	if err := blueprint.ValidateFields(&b); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(e.pinFlows(ctx, tenant, &b), e.checkSteps(ctx, tenant, &b)); err != nil {
@@ -311,12 +311,12 @@ func (e *Engine) checkSteps(ctx context.Context, tenant domain.TenantID, b *doma
 		return err
 	}
 	if b.Concurrency != nil {
-		if _, err := b.Concurrency.KeyOf(b.Params); err != nil {
+		if _, err := blueprint.ConcurrencyKey(b.Concurrency, b.Params); err != nil {
 			return err
 		}
 	}
 	if b.Rate != nil {
-		if _, err := b.Rate.KeyOf(b.Params); err != nil {
+		if _, err := blueprint.RateKey(b.Rate, b.Params); err != nil {
 			return err
 		}
 	}
@@ -365,7 +365,7 @@ func (e *Engine) checkSteps(ctx context.Context, tenant domain.TenantID, b *doma
 // change applies what a request changes of a blueprint.
 func change(b *domain.Blueprint, r Request) error {
 	if !r.AnyParams {
-		if err := b.TakesParams(r.Params); err != nil {
+		if err := blueprint.TakesParams(b, r.Params); err != nil {
 			return err
 		}
 	}
@@ -506,7 +506,7 @@ func (d *draft) planJobs() {
 func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain.Job {
 	j := &domain.Job{
 		CallerID: caller, Script: s.Script, ScriptType: s.ScriptType, Timeout: uint32(s.Timeout), Retries: uint8(s.MaxRetries()),
-		Retry: s.Retry.Rules(), EnvVars: s.Env, Secrets: domain.SecretsOf(b, s), Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority),
+		Retry: s.Retry.Rules(), EnvVars: s.Env, Secrets: blueprint.SecretsOf(b, s), Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority),
 		Affinity: s.Affinity,
 		Step:     s.Name, At: s.At, Artifacts: s.Artifacts, EnvFill: domain.HasTemplates(b.Env) || domain.HasTemplates(s.Env),
 	}

@@ -113,7 +113,7 @@ func evalList(ctx context.Context, text string, params map[string]string, needs 
 	}
 	list := v.AsArray().Items
 	if len(list) > domain.MaxEach {
-		return nil, domain.TooManyElements(len(list))
+		return nil, blueprint.TooManyElements(len(list))
 	}
 	items, total := make([]string, len(list)), 0
 	for i := range list {

@@ -63,7 +63,7 @@ func product(m domain.Matrix, list func(expression string) (items []string, faul
 			return nil, name + ": " + fault, nil
 		}
 		if c.count > domain.MaxEach {
-			return nil, domain.TooManyElements(0), nil
+			return nil, blueprint.TooManyElements(0), nil
 		}
 	}
 	if len(c.axes) == 0 {
@@ -88,7 +88,7 @@ func (c *combinations) rules(m domain.Matrix, list string, texts []string) (rule
 		return nil, fmt.Sprintf("it has %d objects, the limit is %d", len(texts), domain.MaxMatrixRules)
 	}
 	for i, text := range texts {
-		fields, err := m.Rule(list, json.RawMessage(text))
+		fields, err := blueprint.MatrixRule(m, list, json.RawMessage(text))
 		if err != nil {
 			return nil, fmt.Sprintf("element %d: %v", i, err)
 		}
@@ -145,7 +145,7 @@ func (c *combinations) items() (items []string, fault string) {
 		}
 	}
 	if len(items) > domain.MaxEach {
-		fault = domain.TooManyElements(0)
+		fault = blueprint.TooManyElements(0)
 	}
 	if fault != "" {
 		return nil, fault

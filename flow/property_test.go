@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	blueprints "github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/internal/simtest"
@@ -28,7 +29,7 @@ func TestAdvanceKeepsItsPromises(t *testing.T) {
 			c := chance{rand.New(rand.NewPCG(seed, 2))}
 			b := c.anyPlan()
 			b.OnError = []domain.OnError{domain.OnErrorAbort, domain.OnErrorContinue}[c.IntN(2)]
-			if err := b.Validate(); err != nil {
+			if err := blueprints.ValidateFields(b); err != nil {
 				t.Fatal(err)
 			}
 			r := &randomPlay{play: newPlay(t, b), chance: c, parts: map[string]domain.JobID{}}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	blueprints "github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
@@ -163,7 +164,7 @@ func TestRatesThatMakeNoSense(t *testing.T) {
 	} {
 		b := paced("one", 1)
 		b.Rate = &rate
-		if err := b.Validate(); err == nil || !strings.Contains(fmt.Sprint(err), want) {
+		if err := blueprints.ValidateFields(b); err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

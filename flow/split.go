@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -54,7 +55,7 @@ func splitOf(s *domain.Step, added map[string]string, change *domain.StepChange)
 		take("shard.window", &window)
 		// A job may well find that there is nothing to do.
 		sh.Count, sh.Start, sh.Window = cmp.Or(int(count), 1), int(start), int(window)
-		if err := sh.Validate(); err != nil && errs == nil {
+		if err := blueprint.ValidateShard(&sh); err != nil && errs == nil {
 			errs = fmt.Errorf("steps.%s.shard: %w", s.Name, err)
 		}
 		split = &Split{Total: count, Size: 1, Start: start, End: count - 1, Window: orDefault(sh.Window)}
@@ -73,7 +74,7 @@ func splitOf(s *domain.Step, added map[string]string, change *domain.StepChange)
 			pk.End, pk.Endless = &end, false
 		}
 		pk.Window = int(window)
-		if err := pk.Validate(); err != nil && errs == nil {
+		if err := blueprint.ValidatePack(&pk); err != nil && errs == nil {
 			errs = fmt.Errorf("steps.%s.pack: %w", s.Name, err)
 		}
 		if pk.End == nil && !pk.Endless && change.End == nil && errs == nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/blueprint/trial"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
@@ -58,10 +59,10 @@ func Play(ctx context.Context, b *domain.Blueprint, ask trial.Ask, end func(tria
 	if err := change(&own, Request{Params: ask.Params, Skip: ask.Skip}); err != nil {
 		return trial.Played{}, err
 	}
-	if err := own.FillInputs(); err != nil {
+	if err := blueprint.FillInputs(&own); err != nil {
 		return trial.Played{}, err
 	}
-	if err := own.Validate(); err != nil {
+	if err := blueprint.ValidateFields(&own); err != nil {
 		return trial.Played{}, err
 	}
 	p := &trialPlay{plan: NewPlan(&own), now: time.UnixMilli(trialStart), end: end, added: map[string]string{}, later: map[string]string{}, items: map[int]list{},
@@ -340,7 +341,7 @@ func (p *trialPlay) decisions() (orders []Order, err error) {
 		default:
 			continue
 		}
-		if _, err := s.Approval.Decided(o.Answers, o.Verb == OrderApprove); err != nil {
+		if _, err := blueprint.FillAnswers(s.Approval, o.Answers, o.Verb == OrderApprove); err != nil {
 			return nil, fmt.Errorf("step %s: %w", s.Name, err)
 		}
 		orders = append(orders, o)

@@ -147,7 +147,7 @@ func (r *Registry) tryChange(ctx context.Context, id domain.TenantID, change fun
 	if err != nil || done == (act{}) {
 		return t, false, err
 	}
-	if err := t.Validate(); err != nil {
+	if err := validate(t); err != nil {
 		return domain.Tenant{}, false, err
 	}
 	t = t.Touched(time.Now())

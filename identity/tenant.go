@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -29,7 +30,7 @@ func (r *Registry) CreateTenant(ctx context.Context, t domain.Tenant) (_ domain.
 	if !numbered {
 		t.ID = 1 // for validation; the real number costs a step of the counter
 	}
-	if err := t.Validate(); err != nil {
+	if err := validate(t); err != nil {
 		return domain.Tenant{}, false, err
 	}
 	if err := r.checkMembers(ctx, t); err != nil {
@@ -51,6 +52,13 @@ func (r *Registry) CreateTenant(ctx context.Context, t domain.Tenant) (_ domain.
 		}
 		return made, false, err
 	}
+}
+
+// validate checks a context, and what is done when its flows end.
+//
+// Errors: [domain.ErrInvalid].
+func validate(t domain.Tenant) error {
+	return errors.Join(t.Validate(), blueprint.ValidateHooks(t.On))
 }
 
 // nextTenant is a number that no context got from it yet. They come one by one:

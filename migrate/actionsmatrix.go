@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -82,7 +83,7 @@ func (w *actionsReader) rules(m *fields, matrix domain.Matrix, j *actionsJob) bo
 		for _, rule := range rules {
 			text, err := json.Marshal(rule)
 			if err == nil {
-				_, err = matrix.Rule(name, text)
+				_, err = blueprint.MatrixRule(matrix, name, text)
 			}
 			if err != nil {
 				return false

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -93,7 +94,7 @@ func (w *actionsReader) declared(theirs string, f *fields) {
 	}
 	probe := &domain.Blueprint{Name: w.b.Name, Inputs: append(slices.Clone(w.b.Inputs), d),
 		Steps: []domain.Step{{Name: "a", ScriptType: domain.ScriptShell, Script: "x"}}}
-	if err := probe.Validate(); err != nil {
+	if err := blueprint.ValidateFields(probe); err != nil {
 		w.in.note(f.line, "%s: %v; it became a text", f.path, err)
 		w.param(name)
 		if d.Default != nil {

@@ -311,7 +311,7 @@ func (c Caller) GraphFlow(ctx context.Context, p api.GraphFlowParams) (api.Drawi
 	if n := len(v.Steps); n > domain.WholeSteps {
 		return api.Drawing{}, domain.Limitf("flow %d has %d steps: graphs are drawn of up to %d", v.ID, n, domain.WholeSteps)
 	}
-	return DrawGraph(domain.FlowGraph(&v), p.Format)
+	return DrawGraph(blueprint.FlowGraph(&v), p.Format)
 }
 
 // ExplainFlow says what a flow waits for.

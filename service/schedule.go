@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
@@ -62,7 +63,7 @@ func (c Caller) scheduleFits(ctx context.Context, p api.ScheduleApplyParams) err
 	if err != nil {
 		return err
 	}
-	return stored.Blueprint.TakesParams(p.Params)
+	return blueprint.TakesParams(&stored.Blueprint, p.Params)
 }
 
 // scheduled is a schedule as the caller may see it, with its next n times.

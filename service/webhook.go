@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/webhook"
@@ -68,15 +69,15 @@ func (c Caller) webhookLook(ctx context.Context, tenant domain.TenantID, w *doma
 
 // startFits asks whether there is a blueprint that takes params of these names, and that the
 // caller may make flows of.
-func (c Caller) startFits(ctx context.Context, tenant domain.TenantID, blueprint string, version int, params map[string]string) error {
-	if err := c.mayMake(ctx, tenant, flow.Request{Blueprint: blueprint, Version: version}); err != nil {
+func (c Caller) startFits(ctx context.Context, tenant domain.TenantID, name string, version int, params map[string]string) error {
+	if err := c.mayMake(ctx, tenant, flow.Request{Blueprint: name, Version: version}); err != nil {
 		return err
 	}
-	stored, err := c.api.parts.Blueprints.Get(ctx, tenant, blueprint, version)
+	stored, err := c.api.parts.Blueprints.Get(ctx, tenant, name, version)
 	if err != nil {
 		return err
 	}
-	return stored.Blueprint.TakesNames(params)
+	return blueprint.TakesNames(&stored.Blueprint, params)
 }
 
 // CreateWebhook makes a webhook; its flows are in the caller's name.

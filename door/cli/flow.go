@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -284,7 +285,7 @@ func (a *app) flowGraph() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.draw(domain.FlowGraph(&v), format)
+		return a.draw(blueprint.FlowGraph(&v), format)
 	})
 	c.Flags().StringVar(&format, "format", "mermaid", "mermaid, dot or svg")
 	c.Example = "  ramet flow graph 31 --format svg >flow.svg"

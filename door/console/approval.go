@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
@@ -100,7 +101,7 @@ func deadlineText(on domain.OnDeadline) string {
 
 // answerText says what an answer is for, and what it has to be.
 func answerText(f *domain.TypedField) string {
-	text := f.Wants()
+	text := blueprint.FieldWants(f)
 	if f.Description != "" {
 		text = strings.TrimSuffix(f.Description, ".") + "; " + text
 	}
@@ -157,7 +158,7 @@ func faultOf(f *domain.TypedField, value string) string {
 	if value == "" {
 		return "It is required."
 	}
-	if _, err := f.Value(value); err != nil {
+	if _, err := blueprint.FieldValue(f, value); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -58,7 +58,7 @@ type edge struct{ Path, Class, From, To string }
 
 // graphOf draws a flow's steps.
 func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
-	g := domain.FlowGraph(f)
+	g := blueprint.FlowGraph(f)
 	var groups [][]int
 	if f.ID != 0 && v.r.FormValue("unfold") != "yes" { // 0: a blueprint is read step by step
 		groups = alike(g)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/service"
 )
@@ -239,7 +240,7 @@ func (v *visit) foresee(b *makeBody, s *domain.Schedule, faults wrongs, taken fu
 		stored, err := call(v, api.BlueprintShow, api.BlueprintParams{Context: v.tenant.ID, Name: s.Blueprint})
 		faults.add(at("blueprint", err))
 		if err == nil {
-			faults.add(at("params", stored.Blueprint.TakesParams(s.Params)))
+			faults.add(at("params", blueprint.TakesParams(&stored.Blueprint, s.Params)))
 		}
 	}
 	if wrong == nil && taken != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -86,20 +87,20 @@ func (v *visit) inputField(b *domain.Blueprint, d *domain.TypedField) (f formFie
 func inputFault(d *domain.TypedField, f *formField, byDefault string) error {
 	switch {
 	case f.Value == "" && f.Needed:
-		return domain.Invalidf("%s is required: want %s", d.Name, d.Wants())
+		return domain.Invalidf("%s is required: want %s", d.Name, blueprint.FieldWants(d))
 	case f.Value == "" || f.Value == byDefault:
 		return nil
 	}
-	_, err := d.Value(f.Value)
+	_, err := blueprint.FieldValue(d, f.Value)
 	return err
 }
 
 // wantsOf says what an input is for, and what its value has to be.
 func wantsOf(d *domain.TypedField) string {
 	if d.Description == "" {
-		return "Want " + d.Wants() + "."
+		return "Want " + blueprint.FieldWants(d) + "."
 	}
-	return strings.TrimSuffix(d.Description, ".") + ". Want " + d.Wants() + "."
+	return strings.TrimSuffix(d.Description, ".") + ". Want " + blueprint.FieldWants(d) + "."
 }
 
 // inputPairs are the inputs of a blueprint with what each is.

@@ -28,6 +28,8 @@ var readers = map[string]string{
 	"door/http/bind.go":              "checked before, and then read for the words of a fault",
 	"door/cli/schedulefile.go":       "values that were read before, written out again",
 	"rhai/cases/cases.go":            "files of cases of our own",
+	"blueprint/matrix.go":            "an object of a document that was read before",
+	"blueprint/typedfield.go":        "a bounded text whose elements are only counted",
 	"blueprint/canonical.go":         "a document that was read before, written out again",
 	"blueprint/parse.go":             "hooks that were read before, written out again",
 	"migrate/tascreed.go":            "a text that is checked right before, and its parts",

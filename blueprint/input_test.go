@@ -1,10 +1,11 @@
-package domain_test
+package blueprint_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -19,7 +20,7 @@ func TestParamsThatNothingInABlueprintHasAreRefused(t *testing.T) {
 		"regoin": `blueprint "nightly" has no param "regoin"; did you mean "region"? Else give it a value under params there`,
 		"other":  `has no param "other"; give it a value under params there`,
 	} {
-		err := b.TakesParams(map[string]string{name: "x"})
+		err := blueprint.TakesParams(&b, map[string]string{name: "x"})
 		if (err != nil) != (bad != "") || err != nil && (!errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), bad)) {
 			t.Errorf("%s: got %v, want %q", name, err, bad)
 		}

@@ -1,54 +1,34 @@
-package domain
+package blueprint
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
-// Fault is one thing that is wrong in a document: where, as a path of field
-// names and indexes ("steps[2].needs[0]"), and what would be right.
-type Fault struct {
-	Path string `json:"path"`
-	Text string `json:"text"`
-	// Line and Column count from 1; 0 where the document's text is not known.
-	Line   int `json:"line,omitzero"`
-	Column int `json:"column,omitzero"`
-}
-
-// String says it in a line.
-func (f Fault) String() string {
-	text := f.Text
-	if f.Path != "" {
-		text = f.Path + ": " + text
-	}
-	if f.Line > 0 {
-		return fmt.Sprintf("%d:%d: %s", f.Line, f.Column, text)
-	}
-	return text
-}
-
-// Validate checks a blueprint and says the first thing that is wrong.
+// ValidateFields checks a blueprint and says the first thing that is wrong.
 //
-// Errors: [ErrInvalid].
-func (b *Blueprint) Validate() error {
-	if faults := b.Check(); len(faults) > 0 {
+// Errors: [domain.ErrInvalid].
+func ValidateFields(b *domain.Blueprint) error {
+	if faults := FieldFaults(b); len(faults) > 0 {
 		more := ""
 		if n := len(faults) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more)", n)
 		}
-		return Invalidf("blueprint %q: %s%s", b.Name, faults[0], more)
+		return domain.Invalidf("blueprint %q: %s%s", b.Name, faults[0], more)
 	}
 	return nil
 }
 
-// maxFaults bounds what Check says: nobody reads more.
+// maxFaults bounds what FieldFaults says: nobody reads more.
 const maxFaults = 50
 
-// Check finds all that is wrong with a blueprint, but for the `when`
+// FieldFaults finds all that is wrong with a blueprint, but for the `when`
 // expressions, which are compiled elsewhere.
-func (b *Blueprint) Check() []Fault {
+func FieldFaults(b *domain.Blueprint) []domain.Fault {
 	c := checker{b: b, steps: make(map[string]int, len(b.Steps))}
 	c.head()
 	for i := range b.Steps {
@@ -66,14 +46,14 @@ func (b *Blueprint) Check() []Fault {
 }
 
 type checker struct {
-	b      *Blueprint
+	b      *domain.Blueprint
 	steps  map[string]int // by name
-	faults []Fault
+	faults []domain.Fault
 }
 
 func (c *checker) fault(path, format string, args ...any) {
 	if len(c.faults) < maxFaults {
-		c.faults = append(c.faults, Fault{Path: path, Text: fmt.Sprintf(format, args...)})
+		c.faults = append(c.faults, domain.Fault{Path: path, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -86,40 +66,40 @@ func (c *checker) err(path string, err error) {
 
 func (c *checker) head() {
 	b := c.b
-	c.err("name", ValidateName("name", b.Name))
-	if b.Version < 0 || b.Version > MaxVersion {
-		c.fault("version", "%d: want 1 to %d, or none for the next", b.Version, MaxVersion)
+	c.err("name", domain.ValidateName("name", b.Name))
+	if b.Version < 0 || b.Version > domain.MaxVersion {
+		c.fault("version", "%d: want 1 to %d, or none for the next", b.Version, domain.MaxVersion)
 	}
 	c.summary("summary", b.Summary)
 	c.priority("priority", b.Priority)
 	if b.MaxParallel < 0 {
 		c.fault("max_parallel", "%d: want 1 or more, or 0 for no bound", b.MaxParallel)
 	}
-	if b.OnError != "" && b.OnError != OnErrorAbort && b.OnError != OnErrorContinue {
+	if b.OnError != "" && b.OnError != domain.OnErrorAbort && b.OnError != domain.OnErrorContinue {
 		c.fault("on_error", "%q: want abort or continue", b.OnError)
 	}
 	c.params("params", b.Params)
-	c.err("params", paramsApart(b.Params))
+	c.err("params", domain.ParamsApart(b.Params))
 	c.inputs()
 	c.env("env", b.Env)
 	c.secrets("secrets", b.Secrets, b.Env)
 	switch n := len(b.Steps); {
 	case n == 0:
 		c.fault("steps", "there are none: want at least one")
-	case n > MaxFlowSteps:
-		c.fault("steps", "%d steps, the limit is %d", n, MaxFlowSteps)
+	case n > domain.MaxFlowSteps:
+		c.fault("steps", "%d steps, the limit is %d", n, domain.MaxFlowSteps)
 	}
 }
 
 func (c *checker) summary(path, text string) {
-	if len(text) > MaxSummaryBytes {
-		c.fault(path, "%d bytes, the limit is %d", len(text), MaxSummaryBytes)
+	if len(text) > domain.MaxSummaryBytes {
+		c.fault(path, "%d bytes, the limit is %d", len(text), domain.MaxSummaryBytes)
 	}
 }
 
 func (c *checker) priority(path string, p int) {
-	if p < 0 || p > MaxPriority {
-		c.fault(path, "%d: want 0 to %d", p, MaxPriority)
+	if p < 0 || p > domain.MaxPriority {
+		c.fault(path, "%d: want 0 to %d", p, domain.MaxPriority)
 	}
 }
 
@@ -128,41 +108,41 @@ func (c *checker) priority(path string, p int) {
 func (c *checker) params(path string, params map[string]string) {
 	before := len(c.faults)
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		c.err(path+"."+name, validateParam(name, params[name]))
+		c.err(path+"."+name, domain.ValidateParam(name, params[name]))
 	}
 	if len(c.faults) == before {
-		c.err(path, validateParams(params))
+		c.err(path, domain.ValidateTexts(params))
 	}
 }
 
 // apart refuses params of a step that are one variable, among each other or with those of
 // the blueprint.
 func (c *checker) apart(path string, params map[string]string) {
-	if len(params) == 0 || paramsApart(c.b.Params) != nil {
+	if len(params) == 0 || domain.ParamsApart(c.b.Params) != nil {
 		return // that is told once
 	}
-	c.err(path, paramsApart(c.b.Params, params))
+	c.err(path, domain.ParamsApart(c.b.Params, params))
 }
 
 func (c *checker) env(path string, env map[string]string) {
 	before := len(c.faults)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if fault := envFault(name, env[name]); fault != "" {
+		if fault := domain.EnvFault(name, env[name]); fault != "" {
 			c.fault(path+"."+name, "%s", fault)
 		}
 	}
 	if len(c.faults) == before {
-		c.err(path, ValidateEnv(env))
+		c.err(path, domain.ValidateEnv(env))
 	}
 }
 
 func (c *checker) secrets(path string, secrets, env map[string]string) {
-	if len(secrets) > MaxSecrets {
-		c.fault(path, "%d secrets, the limit is %d", len(secrets), MaxSecrets)
+	if len(secrets) > domain.MaxSecrets {
+		c.fault(path, "%d secrets, the limit is %d", len(secrets), domain.MaxSecrets)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
-		if fault := secretFault(name, secrets[name], env); fault != "" {
+		if fault := domain.SecretFault(name, secrets[name], env); fault != "" {
 			c.fault(path+"."+name, "%s", fault)
 		}
 	}
@@ -170,9 +150,9 @@ func (c *checker) secrets(path string, secrets, env map[string]string) {
 
 func (c *checker) affinity(path string, labels map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		c.err(path+"."+name, ValidateName("label", name))
-		if n := len(labels[name]); n > MaxNameBytes {
-			c.fault(path+"."+name, "%d bytes, the limit is %d", n, MaxNameBytes)
+		c.err(path+"."+name, domain.ValidateName("label", name))
+		if n := len(labels[name]); n > domain.MaxNameBytes {
+			c.fault(path+"."+name, "%d bytes, the limit is %d", n, domain.MaxNameBytes)
 		}
 	}
 }
@@ -180,7 +160,7 @@ func (c *checker) affinity(path string, labels map[string]string) {
 func (c *checker) name(i int) {
 	s := &c.b.Steps[i]
 	path := fmt.Sprintf("steps[%d].name", i)
-	if err := ValidateName("name", s.Name); err != nil {
+	if err := domain.ValidateName("name", s.Name); err != nil {
 		c.err(path, err)
 		return
 	}
@@ -198,16 +178,16 @@ func (c *checker) step(i int) {
 	c.summary(at("summary"), s.Summary)
 	c.priority(at("priority"), s.Priority)
 	c.attempts(s, at)
-	if s.Phase < 0 || s.Phase > MaxPhase {
-		c.fault(at("phase"), "%d: want 0 to %d", s.Phase, MaxPhase)
+	if s.Phase < 0 || s.Phase > domain.MaxPhase {
+		c.fault(at("phase"), "%d: want 0 to %d", s.Phase, domain.MaxPhase)
 	}
-	if s.Weight < 0 || s.Weight > MaxStepWeight {
-		c.fault(at("weight"), "%d: want 1 to %d", s.Weight, MaxStepWeight)
+	if s.Weight < 0 || s.Weight > domain.MaxStepWeight {
+		c.fault(at("weight"), "%d: want 1 to %d", s.Weight, domain.MaxStepWeight)
 	}
-	if len(s.When) > MaxWhenBytes {
-		c.fault(at("when"), "%d bytes, the limit is %d", len(s.When), MaxWhenBytes)
+	if len(s.When) > domain.MaxWhenBytes {
+		c.fault(at("when"), "%d bytes, the limit is %d", len(s.When), domain.MaxWhenBytes)
 	}
-	if _, err := ParsePlace(s.At); s.At != "" && err != nil {
+	if _, err := domain.ParsePlace(s.At); s.At != "" && err != nil {
 		c.fault(at("at"), "%s", strings.TrimPrefix(err.Error(), "at "))
 	}
 	c.artifacts(s, at)
@@ -217,7 +197,7 @@ func (c *checker) step(i int) {
 }
 
 // attempts checks what a step's jobs find, and how they are tried.
-func (c *checker) attempts(s *Step, at func(string) string) {
+func (c *checker) attempts(s *domain.Step, at func(string) string) {
 	c.params(at("params"), s.Params)
 	c.apart(at("params"), s.Params)
 	c.env(at("env"), s.Env)
@@ -225,33 +205,33 @@ func (c *checker) attempts(s *Step, at func(string) string) {
 	switch {
 	case len(s.Secrets) > 0 && s.At != "":
 		c.fault(at("secrets"), "the step runs at %s, where this context's secrets do not go", s.At)
-	case len(s.Secrets) > 0 && s.KindOr() == StepApproval:
+	case len(s.Secrets) > 0 && s.KindOr() == domain.StepApproval:
 		c.fault(at("secrets"), "nothing runs in a step of kind approval")
 	}
-	if s.Retries < 0 || s.Retries > MaxRetries {
-		c.fault(at("retries"), "%d: want 0 to %d", s.Retries, MaxRetries)
+	if s.Retries < 0 || s.Retries > domain.MaxRetries {
+		c.fault(at("retries"), "%d: want 0 to %d", s.Retries, domain.MaxRetries)
 	}
-	if f, wrong := s.Retry.fault(s.Retries); wrong {
+	if f, wrong := s.Retry.Fault(s.Retries); wrong {
 		c.fault(at("retry."+f.Path), "%s", f.Text)
 	}
-	if s.Timeout > MaxTimeout {
-		c.fault(at("timeout"), "%d s, the limit is %d (30 days)", s.Timeout, MaxTimeout)
+	if s.Timeout > domain.MaxTimeout {
+		c.fault(at("timeout"), "%d s, the limit is %d (30 days)", s.Timeout, domain.MaxTimeout)
 	}
 	c.affinity(at("affinity"), s.Affinity)
 }
 
-func (c *checker) kind(s *Step, at func(string) string) {
+func (c *checker) kind(s *domain.Step, at func(string) string) {
 	kind := s.KindOr()
-	if !slices.Contains(StepKinds, kind) {
+	if !slices.Contains(domain.StepKinds, kind) {
 		c.fault(at("kind"), "%q: want single, shard, pack, each, approval, effect or flow", kind)
 		return
 	}
-	runs := kind == StepSingle || kind == StepShard || kind == StepPack || kind == StepEach
+	runs := kind == domain.StepSingle || kind == domain.StepShard || kind == domain.StepPack || kind == domain.StepEach
 	switch {
 	case runs && s.Script == "":
 		c.fault(at("script"), "a step of kind %s needs a script", kind)
-	case runs && len(s.Script) > MaxScriptBytes:
-		c.fault(at("script"), "%d bytes, the limit is %d", len(s.Script), MaxScriptBytes)
+	case runs && len(s.Script) > domain.MaxScriptBytes:
+		c.fault(at("script"), "%d bytes, the limit is %d", len(s.Script), domain.MaxScriptBytes)
 	case strings.IndexByte(s.Script, 0) >= 0:
 		c.fault(at("script"), "it has a NUL byte")
 	case !runs && s.Script != "":
@@ -260,66 +240,66 @@ func (c *checker) kind(s *Step, at func(string) string) {
 	if runs {
 		c.err(at("script_type"), s.ScriptType.Validate())
 	}
-	if s.Shard != nil && kind != StepShard {
+	if s.Shard != nil && kind != domain.StepShard {
 		c.fault(at("shard"), "the step is of kind %s", kind)
 	}
-	if s.Pack != nil && kind != StepPack {
+	if s.Pack != nil && kind != domain.StepPack {
 		c.fault(at("pack"), "the step is of kind %s", kind)
 	}
-	if s.Each != "" && kind != StepEach && kind != StepFlow {
+	if s.Each != "" && kind != domain.StepEach && kind != domain.StepFlow {
 		c.fault(at("each"), "the step is of kind %s", kind)
 	}
-	if s.Matrix != nil && kind != StepEach && kind != StepFlow {
+	if s.Matrix != nil && kind != domain.StepEach && kind != domain.StepFlow {
 		c.fault(at("matrix"), "the step is of kind %s", kind)
 	}
-	if s.Window != 0 && kind != StepEach && !(kind == StepFlow && s.Listed()) {
+	if s.Window != 0 && kind != domain.StepEach && !(kind == domain.StepFlow && s.Listed()) {
 		c.fault(at("window"), "it is that of a step with each; shard and pack have their own")
 	}
-	if s.Flow != nil && kind != StepFlow {
+	if s.Flow != nil && kind != domain.StepFlow {
 		c.fault(at("flow"), "the step is of kind %s", kind)
 	}
-	if s.Key != "" && kind != StepEach && !(kind == StepFlow && s.Listed()) {
+	if s.Key != "" && kind != domain.StepEach && !(kind == domain.StepFlow && s.Listed()) {
 		c.fault(at("key"), "it names the elements of a step with each or matrix")
 	}
-	if s.Effect != nil && kind != StepEffect {
+	if s.Effect != nil && kind != domain.StepEffect {
 		c.fault(at("effect"), "the step is of kind %s", kind)
 	}
-	if s.Approval != nil && kind != StepApproval {
+	if s.Approval != nil && kind != domain.StepApproval {
 		c.fault(at("approval"), "the step is of kind %s", kind)
 	}
 	switch kind {
-	case StepShard:
+	case domain.StepShard:
 		c.shard(s.Shard, at)
-	case StepPack:
+	case domain.StepPack:
 		c.pack(s.Pack, at)
-	case StepEach:
+	case domain.StepEach:
 		c.list(s, at)
-	case StepEffect:
+	case domain.StepEffect:
 		c.effect(s, at)
-	case StepFlow:
+	case domain.StepFlow:
 		c.flow(s, at)
-	case StepApproval:
+	case domain.StepApproval:
 		c.approval(s, at)
 	}
 }
 
-func (c *checker) artifacts(s *Step, at func(string) string) {
+func (c *checker) artifacts(s *domain.Step, at func(string) string) {
 	switch {
 	case len(s.Artifacts) == 0:
 		return
-	case s.KindOr() == StepApproval || s.KindOr() == StepEffect:
+	case s.KindOr() == domain.StepApproval || s.KindOr() == domain.StepEffect:
 		c.fault(at("artifacts"), "a step of kind %s leaves no files", s.KindOr())
-	case s.ScriptType == ScriptRhai:
+	case s.ScriptType == domain.ScriptRhai:
 		c.fault(at("artifacts"), "a script of type rhai has no folder to leave files in; want another script_type, or the result for what is small")
 	case s.At != "":
 		c.fault(at("artifacts"), "the step has at: files stay in the context where its jobs run")
 	}
-	if err := ValidateArtifacts(s.Artifacts); err != nil {
+	if err := domain.ValidateArtifacts(s.Artifacts); err != nil {
 		c.fault(at("artifacts"), "%s", strings.TrimPrefix(err.Error(), "artifacts: "))
 	}
 }
 
-func (c *checker) effect(s *Step, at func(string) string) {
+func (c *checker) effect(s *domain.Step, at func(string) string) {
 	if s.Effect == nil || s.Effect.Target == "" {
 		c.fault(at("effect"), "a step of kind effect needs effect.target, the name of an effect")
 		return
@@ -328,83 +308,26 @@ func (c *checker) effect(s *Step, at func(string) string) {
 	if s.At != "" {
 		c.fault(at("at"), "a step of kind effect runs here, on a node that has the effect")
 	}
-	if s.Affinity[LabelEffect] != "" {
-		c.fault(at("affinity."+LabelEffect), "it says which node has an effect, which effect.target says already")
+	if s.Affinity[domain.LabelEffect] != "" {
+		c.fault(at("affinity."+domain.LabelEffect), "it says which node has an effect, which effect.target says already")
 	}
 }
 
 // call checks a call to the outside, which is a field of the step.
-func (c *checker) call(call *EffectCall, at func(string) string, field string) {
-	c.err(at(field+".target"), ValidateName("effect", call.Target))
+func (c *checker) call(call *domain.EffectCall, at func(string) string, field string) {
+	c.err(at(field+".target"), domain.ValidateName("effect", call.Target))
 	c.params(at(field+".params"), call.Params)
 	switch {
-	case len(call.Payload) > MaxWhenBytes:
-		c.fault(at(field+".payload"), "%d bytes, the limit is %d", len(call.Payload), MaxWhenBytes)
+	case len(call.Payload) > domain.MaxWhenBytes:
+		c.fault(at(field+".payload"), "%d bytes, the limit is %d", len(call.Payload), domain.MaxWhenBytes)
 	case call.Payload != "" && len(call.Params) > 0:
 		c.fault(at(field+".payload"), "%s.params are given too; want one of them", field)
 	}
 }
 
-func (c *checker) shard(s *Shard, at func(string) string) {
-	if s == nil {
-		c.fault(at("shard"), "a step of kind shard needs shard.count")
-		return
-	}
-	c.err(at("shard"), s.Validate())
-}
-
-// Validate checks how a step is split by index. A range without an index is
-// not wrong: such a step succeeds at once.
-//
-// Errors: [ErrInvalid].
-func (s *Shard) Validate() error {
-	switch {
-	case s.Count < 1 || s.Count > MaxShards:
-		return Invalidf("count %d: want 1 to %d", s.Count, MaxShards)
-	case s.Start < 0:
-		return Invalidf("start %d: want 0 or more", s.Start)
-	}
-	return validateWindow(s.Window)
-}
-
-func validateWindow(w int) error {
-	if w < 0 || w > MaxWindow {
-		return Invalidf("window %d: want 1 to %d", w, MaxWindow)
-	}
-	return nil
-}
-
-func (c *checker) pack(p *Pack, at func(string) string) {
-	if p == nil {
-		c.fault(at("pack"), "a step of kind pack needs pack.size, and pack.end or pack.endless")
-		return
-	}
-	c.err(at("pack"), p.Validate())
-}
-
-// Validate checks how a step is split by ranges. The end may be missing where
-// it is computed before the step starts.
-//
-// Errors: [ErrInvalid].
-func (p *Pack) Validate() error {
-	switch {
-	case p.Size < 1:
-		return Invalidf("size %d: want 1 or more", p.Size)
-	case p.Start < 0:
-		return Invalidf("start %d: want 0 or more", p.Start)
-	case p.End != nil && *p.End < -1:
-		return Invalidf("end %d: want 0 or more, or -1 for none", *p.End)
-	case p.End != nil && p.Endless:
-		return Invalidf("it has an end and is endless; want one of them")
-	case p.FirstID < 0:
-		return Invalidf("first_id %d: want 0 or more", p.FirstID)
-	}
-	return validateWindow(p.Window)
-}
-
-func (c *checker) needs(i int, s *Step) {
-	if len(s.Needs) > MaxDependends {
-		c.fault(fmt.Sprintf("steps[%d].needs", i), "%d steps, the limit is %d", len(s.Needs), MaxDependends)
+func (c *checker) needs(i int, s *domain.Step) {
+	if len(s.Needs) > domain.MaxDependends {
+		c.fault(fmt.Sprintf("steps[%d].needs", i), "%d steps, the limit is %d", len(s.Needs), domain.MaxDependends)
 		return
 	}
 	for k, need := range s.Needs {
@@ -435,7 +358,7 @@ func (c *checker) meant(name string) string {
 	for i := range c.b.Steps[:cap(names)] {
 		names = append(names, c.b.Steps[i].Name)
 	}
-	if known := Nearest(name, names); known != "" {
+	if known := domain.Nearest(name, names); known != "" {
 		return fmt.Sprintf("; did you mean %q?", known)
 	}
 	return ""
@@ -502,4 +425,27 @@ func (c *checker) output() {
 			c.fault(path, "there is no step %q%s", step, c.meant(step))
 		}
 	}
+}
+
+// follows reports whether a step comes after another in any case: it needs that, directly or
+// through others, or is of a later phase. places are where steps stand, by name.
+func follows(b *domain.Blueprint, i, on int, places map[string]int) bool {
+	if b.Steps[on].Phase < b.Steps[i].Phase || slices.Contains(b.Steps[i].Needs, b.Steps[on].Name) {
+		return true
+	}
+	seen := make([]bool, len(b.Steps))
+	for left := []int{i}; len(left) > 0; {
+		from := left[len(left)-1]
+		left = left[:len(left)-1]
+		for _, need := range b.Steps[from].Needs {
+			k, known := places[need]
+			if known && k == on {
+				return true
+			}
+			if known && !seen[k] {
+				seen[k], left = true, append(left, k)
+			}
+		}
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package domain_test
+package blueprint_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -30,22 +31,22 @@ func TestValuesOfInputs(t *testing.T) {
 	} {
 		c.input.Name = "it"
 		for value := range strings.SplitSeq(c.right, "|") {
-			if _, err := c.input.Value(value); err != nil {
-				t.Errorf("%s: %q: got %v", c.input.Wants(), value, err)
+			if _, err := blueprint.FieldValue(&c.input, value); err != nil {
+				t.Errorf("%s: %q: got %v", blueprint.FieldWants(&c.input), value, err)
 			}
 		}
 		if c.text == "" {
 			continue
 		}
 		for value := range strings.SplitSeq(c.wrong, "|") {
-			if _, err := c.input.Value(value); !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), c.text) {
-				t.Errorf("%s: %q: got %v", c.input.Wants(), value, err)
+			if _, err := blueprint.FieldValue(&c.input, value); !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%s: %q: got %v", blueprint.FieldWants(&c.input), value, err)
 			}
 		}
 	}
 	list := domain.TypedField{Name: "it", Type: domain.TypeList}
 	for text, want := range map[string]string{" a , b\"": `["a","b\""]`, "": "[]", `[1, 2]`: `[1, 2]`} {
-		if got, err := list.Value(text); err != nil || got != want {
+		if got, err := blueprint.FieldValue(&list, text); err != nil || got != want {
 			t.Errorf("the list %q: got %q, %v", text, got, err)
 		}
 	}
@@ -73,20 +74,20 @@ func TestWhatABlueprintTakes(t *testing.T) {
 		{with("fixed", "3"), `no input "fixed"; its inputs are day, rows, size, note`},
 		{with("own", "3"), `no input "own"`},
 	} {
-		err := b.TakesParams(c.params)
+		err := blueprint.TakesParams(&b, c.params)
 		if c.text == "" && err != nil || c.text != "" && (!errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), c.text)) {
 			t.Errorf("%v: got %v", c.params, err)
 		}
 	}
-	if err := b.FillInputs(); err == nil || !strings.Contains(err.Error(), "needs day") {
+	if err := blueprint.FillInputs(&b); err == nil || !strings.Contains(err.Error(), "needs day") {
 		t.Errorf("got %v", err)
 	}
 	b.Params["day"] = day["day"]
-	if err := b.FillInputs(); err != nil || !maps.Equal(b.Params, map[string]string{"fixed": "x", "size": "7", "day": day["day"], "rows": "2"}) {
+	if err := blueprint.FillInputs(&b); err != nil || !maps.Equal(b.Params, map[string]string{"fixed": "x", "size": "7", "day": day["day"], "rows": "2"}) {
 		t.Errorf("got %v, %v", b.Params, err)
 	}
 	b.Params["rows"] = "${n}"
-	if err := b.FillInputs(); err == nil {
+	if err := blueprint.FillInputs(&b); err == nil {
 		t.Error("what no schedule has filled in was taken")
 	}
 }

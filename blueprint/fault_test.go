@@ -1,4 +1,4 @@
-package domain_test
+package blueprint_test
 
 import (
 	"encoding/json"
@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -110,14 +110,14 @@ func TestFaultsOfABlueprint(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for range 3 { // maps are gone through in any order
 				var got []string
-				for _, f := range test.plan.Check() {
+				for _, f := range blueprint.FieldFaults(&test.plan) {
 					got = append(got, f.String())
 				}
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Fatalf("(-want +got):\n%s", diff)
 				}
 			}
-			if err := test.plan.Validate(); (err != nil) != (test.want != nil) || err != nil && !errors.Is(err, domain.ErrInvalid) {
+			if err := blueprint.ValidateFields(&test.plan); (err != nil) != (test.want != nil) || err != nil && !errors.Is(err, domain.ErrInvalid) {
 				t.Errorf("Validate: got %v", err)
 			}
 		})
@@ -126,7 +126,7 @@ func TestFaultsOfABlueprint(t *testing.T) {
 
 func TestValidateSaysTheFirstFaultAndHowManyMore(t *testing.T) {
 	b := domain.Blueprint{Name: "n", Priority: -1, MaxParallel: -1}
-	if err, want := b.Validate(), `blueprint "n": priority: -1: want 0 to 9 (and 2 more)`; err == nil || err.Error() != want {
+	if err, want := blueprint.ValidateFields(&b), `blueprint "n": priority: -1: want 0 to 9 (and 2 more)`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -136,7 +136,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	for i := range domain.MaxSteps + 1 {
 		b.Steps = append(b.Steps, single(fmt.Sprint(i)))
 	}
-	if n := len(b.Check()); n != 50 {
+	if n := len(blueprint.FieldFaults(&b)); n != 50 {
 		t.Errorf("got %d", n)
 	}
 	// A long line is no deep recursion, and no circle.
@@ -144,57 +144,12 @@ func TestFaultsAreBounded(t *testing.T) {
 	for i := range domain.MaxSteps {
 		b.Steps = append(b.Steps, single(fmt.Sprintf("s%d", i), fmt.Sprintf("s%d", (i+1)%domain.MaxSteps)))
 	}
-	if got := b.Check(); len(got) != 1 || got[0].Path != "steps[0].needs" {
+	if got := blueprint.FieldFaults(&b); len(got) != 1 || got[0].Path != "steps[0].needs" {
 		t.Errorf("a circle of all: got %d faults", len(got))
 	}
 	b.Steps[domain.MaxSteps-1].Needs = nil
-	if got := b.Check(); len(got) != 0 {
+	if got := blueprint.FieldFaults(&b); len(got) != 0 {
 		t.Errorf("a line: got %v", got)
-	}
-}
-
-func TestSpansOfTime(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"0": 0, "90": 90 * time.Second, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "4294967295": 4294967295 * time.Second, "1.5m": 90 * time.Second,
-		"": -1, "-1": -1, "-1s": -1, "1.5s": -1, "4294967296": -1, "soon": -1, "2000000h": -1,
-		"2d": 48 * time.Hour, "1d12h": 36 * time.Hour, "0d": 0, "d": -1, "-1d": -1, "1d-1h": -1, "1h1d": -1, "1.5d": -1, "99999d": -1, "49711d": -1,
-	} {
-		got, err := domain.ParseSpan(text)
-		if want < 0 {
-			if !errors.Is(err, domain.ErrInvalid) {
-				t.Errorf("%q: got %v, %v", text, got, err)
-			}
-		} else if err != nil || got.Time() != want {
-			t.Errorf("%q: got %v, %v, want %v", text, got.Time(), err, want)
-		}
-	}
-}
-
-func TestInstants(t *testing.T) {
-	for text, want := range map[string]domain.Instant{
-		"0": 0, "1769824800000": 1769824800000, "2026-01-31T02:00:00Z": 1769824800000, "2026-01-31T03:00:00.5+01:00": 1769824800500,
-		"": -1, "-1": -1, "1.5": -1, "2026-01-31": -1, "253402300800000": -1, "1969-12-31T23:59:59Z": -1, "tomorrow": -1,
-	} {
-		got, err := domain.ParseInstant(text)
-		if want < 0 {
-			if !errors.Is(err, domain.ErrInvalid) {
-				t.Errorf("%q: got %v, %v", text, got, err)
-			}
-		} else if err != nil || got != want {
-			t.Errorf("%q: got %v, %v, want %v", text, got, err, want)
-		}
-	}
-}
-
-func TestTheNearestName(t *testing.T) {
-	known := []string{"needs", "name", "max_parallel", "on_error", "id"}
-	for name, want := range map[string]string{
-		"need": "needs", "maxParallel": "max_parallel", "onerror": "on_error", "on-error": "on_error", "max": "max_parallel", "nmae": "name",
-		"ID": "id", "ix": "", "x": "", "": "", "something": "", strings.Repeat("n", 10_000): "",
-	} {
-		if got := domain.Nearest(name, known); got != want {
-			t.Errorf("%.20q: got %q, want %q", name, got, want)
-		}
 	}
 }
 
