@@ -483,6 +483,7 @@ export interface JobFilter {
   type?: string | undefined;
   caller?: number | undefined;
   flow?: number | undefined;
+  phase?: string | undefined;
   where?: string | undefined;
   from_ms?: number | undefined;
   to_ms?: number | undefined;

@@ -507,6 +507,7 @@ class JobFilter(TypedDict, total=False):
     type: str
     caller: int
     flow: int
+    phase: str
     where: str
     from_ms: int
     to_ms: int
