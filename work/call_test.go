@@ -268,7 +268,8 @@ func TestAParentThatWasNotToldIsFound(t *testing.T) {
 				defer r.stop()
 				r.script.onDurable("parent", func(d durably) (string, error) { return d.call("hang") })
 				r.submit(job(1, "parent"))
-				time.Sleep(time.Minute)
+				time.Sleep(time.Minute + time.Second) // between two rounds of the node's own auditor
+				synctest.Wait()
 				if a, err := r.engine.Audit(r.ctx, tenant); err != nil || len(a.Repaired) > 0 {
 					t.Fatalf("before: %+v, %v", a, err)
 				}
