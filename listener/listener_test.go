@@ -452,3 +452,30 @@ func TestAListenerWhoseRecordIsGoneIsTold(t *testing.T) {
 		told(0)
 	})
 }
+
+// TestWhatHasNoRoomIsNotListed: a name that is listed and has no record is told as lost.
+func TestWhatHasNoRoomIsNotListed(t *testing.T) {
+	r := newRig(t)
+	refused := make([]bool, domain.MaxListenersOf+20)
+	var wg sync.WaitGroup
+	for i := range refused {
+		wg.Go(func() {
+			l := domain.Listener{Name: fmt.Sprint("l", i), Blueprint: "ship", On: domain.SagaTrigger{Of: "Order", Types: []string{"OrderShipped"}}}
+			_, err := r.s.Apply(t.Context(), tenant, l, 12)
+			if refused[i] = errors.Is(err, domain.ErrLimit); err != nil && !refused[i] {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	listed, err := r.b.Members(t.Context(), 0, layout.Listeners, "", 1000)
+	if err != nil || len(listed) != domain.MaxListenersOf {
+		t.Errorf("%d are listed, %v, want the %d that were made", len(listed), err, domain.MaxListenersOf)
+	}
+	for _, member := range listed {
+		_, name, _ := layout.ParseListedListener(member)
+		if i, _ := strconv.Atoi(name[1:]); refused[i] {
+			t.Errorf("%s was refused, and is listed", name)
+		}
+	}
+}

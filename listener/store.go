@@ -130,16 +130,24 @@ func (s *Store) write(ctx context.Context, tenant domain.TenantID, name string,
 		l.UpdatedAt = domain.At(now)
 		// What held it up may be gone with the change; if not, that is found again.
 		b.Set(key, append(layout.EncodeListener(l), board.Field{Name: layout.ListenerHeldMs, Value: "0"}, board.Field{Name: layout.ListenerHeldWhy})...)
+		commit := s.board.Commit
+		if old == nil {
+			room := func(ctx context.Context) error { return s.room(ctx, tenant) }
+			if err := room(ctx); err != nil {
+				return nil, err
+			}
+			commit = func(ctx context.Context, b board.Batch) error { return s.rooms.Make(ctx, b, room) }
+		}
 		if err := s.list(ctx, tenant, l.Name, l.State.Revision); err != nil {
 			return nil, err
 		}
-		commit := s.board.Commit
-		if old == nil {
-			commit = func(ctx context.Context, b board.Batch) error {
-				return s.rooms.Make(ctx, b, func(ctx context.Context) error { return s.room(ctx, tenant) })
-			}
+		err = commit(ctx, b)
+		if errors.Is(err, domain.ErrLimit) { // others were first: a name that is listed and has no record would be told as lost
+			var back board.Batch
+			back.Exclude(layout.Listeners, layout.ListedListener(tenant, name, l.State.Revision))
+			return nil, errors.Join(err, s.board.Commit(ctx, back))
 		}
-		if err = commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+		if !errors.Is(err, domain.ErrConflict) {
 			return l, err
 		}
 	}
