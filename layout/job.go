@@ -200,6 +200,10 @@ func SuspendedField(s *domain.Suspension) board.Field {
 // environment, its result. It is what a page of many jobs is read by.
 var JobLine = jobTable.line()
 
+// JobStanding are the fields that tell how a job stands: its status and phase, since when it
+// waits, and whether a node has taken it over.
+var JobStanding = []string{JobStatus, JobCreatedAt, JobQueuedMs, JobStartedMs, JobNextRetryMs, JobSuspended, JobLeaseOwner, JobWaits, JobAt}
+
 // JobWaitsFor are the fields by which its maker says what a job waits for before it runs,
 // and that it runs elsewhere.
 var JobWaitsFor = []string{jobPrerequisites, jobDependends, jobDependsToo, jobNotBefore, JobAt}

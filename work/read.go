@@ -37,6 +37,8 @@ type Filter struct {
 	Callers []domain.ActorID
 	// Look is how many records a page looks at. Default: [listing.Look].
 	Look int
+	// Brief reads of each only how it stands ([layout.JobStanding]): enough to count by.
+	Brief bool
 }
 
 func (f Filter) matches(j *domain.Job) bool {
@@ -97,6 +99,9 @@ func (e *Engine) listPage(ctx context.Context, space board.Space, f Filter, curs
 		return p, err
 	}
 	recs := listing.Records{Board: e.board, Space: space, Prefix: layout.JobPrefix, Fields: layout.JobLine, Look: f.Look}
+	if f.Brief {
+		recs.Fields = layout.JobStanding
+	}
 	if way == listing.WayNone {
 		if way, err = e.way(ctx, space, f); err != nil {
 			return p, err

@@ -61,7 +61,8 @@ type Console struct {
 	followed map[string]bool   // the patterns of pages that live; whether each actor sees one of its own
 	hub      *hub
 	hours    hours
-	looks    looks
+	looks    known[domain.TenantID, api.AuditReport] // what was found of unfinished things
+	living   known[domain.TenantID, service.LiveJobs]
 	guard    *nethttp.CrossOriginProtection
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
@@ -15,46 +14,8 @@ import (
 // This file has what `ramet doctor` finds, for the overview and the page of health: one
 // says that all is well only where the other does.
 
-const (
-	// lookKept is for how long what was found of unfinished things is shown: it is looked
-	// for once for all who look at a context, and however often a page changes.
-	lookKept = 10 * time.Second
-	// looksMost bounds the contexts of which it is kept.
-	looksMost = 1000
-)
-
-// looks are what was found of unfinished things, by context.
-type looks struct {
-	mu sync.Mutex
-	of map[domain.TenantID]*look
-}
-
-// look is what was found of a context. Its mutex is held by who looks: others wait, and
-// have the same.
-type look struct {
-	mu    sync.Mutex
-	at    time.Time // zero: never
-	found api.AuditReport
-}
-
-func (l *looks) look(of domain.TenantID) *look {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.of == nil || len(l.of) > looksMost {
-		l.of = map[domain.TenantID]*look{}
-	}
-	if l.of[of] == nil {
-		l.of[of] = &look{}
-	}
-	return l.of[of]
-}
-
-// forget has a context looked at anew.
-func (l *looks) forget(of domain.TenantID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.of, of)
-}
+// lookKept is for how long what was found of unfinished things is shown.
+const lookKept = 10 * time.Second
 
 // unfinished is what an audit would say of the context, and repairs nothing. It is nil where
 // who looks may not ask.
@@ -62,17 +23,13 @@ func (v *visit) unfinished() (*api.AuditReport, error) {
 	if !v.may(api.AuditLook.Operation) {
 		return nil, nil
 	}
-	l := v.console.looks.look(v.tenant.ID)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if age := v.now.Sub(l.at); l.at.IsZero() || age < 0 || age >= lookKept {
+	found, err := v.console.looks.get(v.tenant.ID, v.now, func() (api.AuditReport, time.Duration, error) {
 		found, err := call(v, api.AuditLook, api.LookParams{Context: v.tenant.ID})
-		if err != nil {
-			return nil, err
-		}
-		l.at, l.found = v.now, found
+		return found, lookKept, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	found := l.found
 	return &found, nil
 }
 

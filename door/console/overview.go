@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
 )
 
 // overviewMost is how many things each part of the overview has; a part that is full says
@@ -148,40 +149,45 @@ func (v *visit) overviewPage() error {
 	return nil
 }
 
+const (
+	// livingKept is for how long a count of what lives is shown, and livingPart how many times
+	// as long as counting took at least: before a large backlog it is a small part of the work.
+	livingKept = time.Second
+	livingPart = 20
+)
+
+// liveJobs counts what lives of the context, once for all who look at it.
+func (v *visit) liveJobs() (n service.LiveJobs, err error) {
+	if !v.may(api.JobList.Operation) {
+		return n, nil
+	}
+	return v.console.living.get(v.tenant.ID, v.now, func() (service.LiveJobs, time.Duration, error) {
+		began := v.console.cfg.Now()
+		n, err := v.caller.CountLive(v.r.Context(), v.tenant.ID)
+		return n, max(livingKept, livingPart*v.console.cfg.Now().Sub(began)), err
+	})
+}
+
 // figures are the numbers of the overview: what runs and waits now, and what ended in the
 // last hour.
 func (v *visit) figures() (list []figure, err error) {
-	count := func(of api.JobFilter) (string, error) {
-		found, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: of, Count: true})
-		if err != nil || found.Count == nil {
-			return "0", err
-		}
-		if found.Count.More {
-			return grouped(found.Count.Matching) + "+", nil
-		}
-		return grouped(found.Count.Matching), nil
-	}
-	runs := figure{Name: "jobs running", Link: v.path("jobs?phase=running"), Class: running}
-	if runs.Value, err = count(api.JobFilter{Phase: domain.PhaseRunning}); err != nil {
-		return nil, err
-	}
-	if n, err := count(api.JobFilter{Phase: domain.PhaseSuspended}); err != nil {
-		return nil, err
-	} else if n != "0" {
-		runs.Note, runs.More = n+" more suspended", v.path("jobs?phase=suspended")
-	}
-	waits := figure{Name: "jobs waiting for a runner", Link: v.path("jobs?status=dispatched"), Class: waiting}
-	if waits.Value, err = count(api.JobFilter{Status: domain.JobDispatched}); err != nil {
-		return nil, err
-	}
-	oldest, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobDispatched},
-		Sort: api.SortOldest, Limit: 1})
+	live, err := v.liveJobs()
 	if err != nil {
 		return nil, err
 	}
-	if len(oldest.Jobs) > 0 {
-		j := oldest.Jobs[0]
-		waits.Note = "the oldest for " + v.at(cmp.Or(j.QueuedMs, int64(j.CreatedAt)*1000)).Ago
+	count := func(n int) string {
+		if live.More {
+			return grouped(n) + "+"
+		}
+		return grouped(n)
+	}
+	runs := figure{Name: "jobs running", Value: count(live.Running), Link: v.path("jobs?phase=running"), Class: running}
+	if live.Suspended > 0 {
+		runs.Note, runs.More = count(live.Suspended)+" more suspended", v.path("jobs?phase=suspended")
+	}
+	waits := figure{Name: "jobs waiting for a runner", Value: count(live.Waiting), Link: v.path("jobs?status=dispatched"), Class: waiting}
+	if live.OldestMs != 0 {
+		waits.Note = "the oldest for " + v.at(live.OldestMs).Ago
 	}
 	list = []figure{runs, waits}
 	hour, err := v.lastHour()

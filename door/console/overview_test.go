@@ -1,12 +1,18 @@
 package console_test
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testwait"
+	"github.com/ramet-run/ramet/listing"
+	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/work"
 )
 
 // TestTheOverviewSaysWhatDoctorFinds: it does not call well what Health and the command do not.
@@ -50,4 +56,55 @@ func TestJobsThatWentWrongNeedYou(t *testing.T) {
 	if n := strings.Count(mainOf(a.text), "of type words"); n != 2 { // the sentence, and the row
 		t.Errorf("they stand %d times on the page", n)
 	}
+}
+
+// passes counts how often unfinished jobs are looked through.
+type passes struct {
+	service.Jobs
+	n *atomic.Int32
+}
+
+func (p passes) List(ctx context.Context, t domain.TenantID, f work.Filter, cursor string) ([]*domain.Job, listing.At, error) {
+	if f.Ways()[0] == listing.WayLive && cursor == "" {
+		p.n.Add(1)
+	}
+	return p.Jobs.List(ctx, t, f, cursor)
+}
+
+// TestTheOverviewCountsOnceForAll: what runs, is suspended and waits is counted in one pass, for
+// all who look.
+func TestTheOverviewCountsOnceForAll(t *testing.T) {
+	var n atomic.Int32
+	r := newRig(t, func(_ *rig, p *service.Parts) { p.Jobs = passes{p.Jobs, &n} })
+	now := time.Now()
+	r.now = func() time.Time { return now }
+	waits := func() {
+		do(r, admin, api.JobSubmit, api.SubmitParams{Context: 7, JobInput: api.JobInput{Job: domain.Job{Script: "x", ScriptType: "cobol"}}})
+	}
+	r.job("gate")
+	waits()
+	waits()
+	testwait.Until(t, "a job runs", func() bool {
+		list := do(r, admin, api.JobList, api.ListJobsParams{Context: 7, JobFilter: api.JobFilter{Phase: domain.PhaseRunning}})
+		return len(list.Jobs) == 1
+	})
+	n.Store(0)
+	figures := func(as domain.ActorID, running, waiting string) {
+		t.Helper()
+		a := r.as(as).get(200, path(""))
+		for name, want := range map[string]string{"jobs running": running, "jobs waiting for a runner": waiting} {
+			if before, _, ok := strings.Cut(a.text, name); !ok || !strings.Contains(before[strings.LastIndex(before, `class="value"`):], ">"+want+"<") {
+				t.Errorf("%s: want %s", name, want)
+			}
+		}
+	}
+	figures(admin, "1", "2")
+	waits()
+	figures(reader, "1", "2") // kept for a second
+	if got := n.Load(); got != 1 {
+		t.Errorf("jobs were looked through %d times for two pages, want once", got)
+	}
+	now = now.Add(time.Second)
+	figures(reader, "1", "3")
+	close(r.gate)
 }
