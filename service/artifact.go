@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -21,7 +22,9 @@ func (c Caller) ListJobArtifacts(ctx context.Context, p api.JobArtifactsParams) 
 	if _, err := c.mayJob(ctx, domain.VerbRead, p.JobParams); err != nil {
 		return api.ArtifactPage{}, err
 	}
-	return c.listArtifacts(ctx, p.Context, work.Leavers{Job: p.Key()}, p.ArtifactFilter)
+	return c.listArtifacts(p.ArtifactFilter, func(after leftAt) iter.Seq2[leftFile, error] {
+		return c.leftBy(ctx, p.Context, work.Leavers{Job: p.Key()}, after, "")
+	})
 }
 
 // ListFlowArtifacts lists the files that the jobs of a flow have left.
@@ -29,7 +32,9 @@ func (c Caller) ListFlowArtifacts(ctx context.Context, p api.FlowArtifactsParams
 	if _, err := c.mayFlow(ctx, domain.VerbRead, p.FlowParams); err != nil {
 		return api.ArtifactPage{}, err
 	}
-	page, err := c.listArtifacts(ctx, p.Context, work.Leavers{Flow: p.Flow, Step: p.Step}, p.ArtifactFilter)
+	page, err := c.listArtifacts(p.ArtifactFilter, func(after leftAt) iter.Seq2[leftFile, error] {
+		return c.leftByFlow(ctx, p.FlowParams, p.Step, nil, after)
+	})
 	if err == nil && len(page.Artifacts) == 0 && page.Next == "" { // or there is no such flow
 		err = c.hasStep(ctx, p.FlowParams, p.Step)
 	}
@@ -69,7 +74,91 @@ func (c Caller) ArtifactRoom(ctx context.Context, p api.ContextParams) (domain.A
 	return c.api.parts.Jobs.ArtifactRoom(ctx, p.Context)
 }
 
-func (c Caller) listArtifacts(ctx context.Context, t domain.TenantID, of work.Leavers, f api.ArtifactFilter) (page api.ArtifactPage, err error) {
+// leftFile is a file that was left, and its place in the list.
+type leftFile struct {
+	work.LeftFile
+	at leftAt
+}
+
+// leftAt is a place in a list of files: behind that one.
+type leftAt struct {
+	work.LeftAt
+	taken string // the step that has taken the job's result from the cache; "": none
+}
+
+// leftBy are the files that jobs have left; taken is the step for which another flow's did.
+func (c Caller) leftBy(ctx context.Context, t domain.TenantID, of work.Leavers, after leftAt, taken string) iter.Seq2[leftFile, error] {
+	return func(yield func(leftFile, error) bool) {
+		for f, err := range c.api.parts.Jobs.Artifacts(ctx, t, of, after.LeftAt) {
+			if err == nil && taken != "" {
+				set := *f.Set
+				set.Step, f.Set = taken, &set // as this flow calls it
+			}
+			if !yield(leftFile{f, leftAt{f.At, taken}}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// leftByFlow are the files that the jobs of a flow have left, or those of a step of it, and
+// behind them what its steps have taken from the cache: the jobs of other flows left that.
+func (c Caller) leftByFlow(ctx context.Context, p api.FlowParams, step string, index *string, after leftAt) iter.Seq2[leftFile, error] {
+	return func(yield func(leftFile, error) bool) {
+		if after.taken == "" {
+			for f, err := range c.leftBy(ctx, p.Context, work.Leavers{Flow: p.Flow, Step: step, Index: index}, after, "") {
+				if !yield(f, err) || err != nil {
+					return
+				}
+			}
+		}
+		v, err := c.wholeFlow(ctx, p)
+		if errors.Is(err, domain.ErrNotFound) {
+			return // it is gone, with what it has taken
+		}
+		if err != nil {
+			yield(leftFile{}, err)
+			return
+		}
+		begun := after.taken == ""
+		for i := range v.Steps {
+			s, from := &v.Steps[i], leftAt{}
+			if s.Cached == nil || step != "" && s.Name != step {
+				continue
+			}
+			if s.Name == after.taken {
+				begun, from = true, after
+			}
+			if begun && !c.leftByTaken(ctx, p.Context, s, index, from, yield) {
+				return
+			}
+		}
+	}
+}
+
+// leftByTaken yields the files of the job whose result a step has taken; none where it has left
+// none, or they have expired.
+func (c Caller) leftByTaken(ctx context.Context, t domain.TenantID, s *domain.StepView, index *string, after leftAt, yield func(leftFile, error) bool) bool {
+	key, err := domain.ParseJobKey(s.Cached.Job)
+	if err == nil {
+		_, err = c.api.parts.Jobs.ArtifactsOf(ctx, t, key)
+	}
+	if errors.Is(err, domain.ErrNotFound) {
+		return true
+	}
+	if err != nil {
+		return yield(leftFile{}, err) && false
+	}
+	for f, err := range c.leftBy(ctx, t, work.Leavers{Job: key, Index: index}, after, s.Name) {
+		if !yield(f, err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// listArtifacts is a page of the files that come behind a place.
+func (c Caller) listArtifacts(f api.ArtifactFilter, left func(after leftAt) iter.Seq2[leftFile, error]) (page api.ArtifactPage, err error) {
 	page.Artifacts = []api.LeftArtifact{}
 	after, err := parseLeftAt(f.Cursor)
 	if err != nil {
@@ -84,7 +173,7 @@ func (c Caller) listArtifacts(ctx context.Context, t domain.TenantID, of work.Le
 		return page, domain.Invalidf("limit %d: want 1 to %d", f.Limit, api.MaxArtifacts)
 	}
 	limit := cmp.Or(f.Limit, api.DefaultArtifacts)
-	for a, err := range c.api.parts.Jobs.Artifacts(ctx, t, of, after) {
+	for a, err := range left(after) {
 		if err != nil {
 			return page, err
 		}
@@ -94,19 +183,23 @@ func (c Caller) listArtifacts(ctx context.Context, t domain.TenantID, of work.Le
 		page.Artifacts = append(page.Artifacts, api.LeftArtifact{Artifact: a.Artifact, Job: a.Set.Job.String(), Step: a.Set.Step, Index: a.Set.Index,
 			AtMs: a.Set.AtMs})
 		if len(page.Artifacts) == limit {
-			page.Next = leftAt(a.At)
+			page.Next = a.at.cursor()
 			break
 		}
 	}
 	return page, nil
 }
 
-// leftAt is a place in a list of files as a cursor.
-func leftAt(at work.LeftAt) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(at.Member + "\n" + at.Path)) // neither has a line end
+// cursor is a place in a list of files as callers have it.
+func (at leftAt) cursor() string {
+	text := at.Member + "\n" + at.Path // neither has a line end
+	if at.taken != "" {
+		text += "\n" + at.taken
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-func parseLeftAt(cursor string) (at work.LeftAt, err error) {
+func parseLeftAt(cursor string) (at leftAt, err error) {
 	if cursor == "" {
 		return at, nil
 	}
@@ -115,7 +208,8 @@ func parseLeftAt(cursor string) (at work.LeftAt, err error) {
 	if err != nil || !ok {
 		return at, domain.Invalidf("cursor %.40q is none that a page ended with", cursor)
 	}
-	return work.LeftAt{Member: member, Path: file}, nil
+	file, taken, _ := strings.Cut(file, "\n")
+	return leftAt{work.LeftAt{Member: member, Path: file}, taken}, nil
 }
 
 // ReadJobArtifact reads a file that a job has left.
@@ -123,7 +217,7 @@ func (c Caller) ReadJobArtifact(ctx context.Context, p api.JobArtifactParams) (a
 	if _, err := c.mayJob(ctx, domain.VerbRead, p.JobParams); err != nil {
 		return api.Bytes{}, err
 	}
-	return c.readArtifact(ctx, p.Context, work.Leavers{Job: p.Key()}, p.File)
+	return c.readArtifact(p.Context, c.leftBy(ctx, p.Context, work.Leavers{Job: p.Key()}, leftAt{}, ""), p.File)
 }
 
 // ReadFlowArtifact reads a file that a step of a flow has left.
@@ -134,18 +228,18 @@ func (c Caller) ReadFlowArtifact(ctx context.Context, p api.FlowArtifactParams) 
 	if p.Step == "" {
 		return api.Bytes{}, domain.Invalidf("step is missing: want that of the file")
 	}
-	out, err := c.readArtifact(ctx, p.Context, work.Leavers{Flow: p.Flow, Step: p.Step, Index: &p.Index}, p.File)
+	out, err := c.readArtifact(p.Context, c.leftByFlow(ctx, p.FlowParams, p.Step, &p.Index, leftAt{}), p.File)
 	if errors.Is(err, domain.ErrNotFound) {
 		err = cmp.Or(c.hasStep(ctx, p.FlowParams, p.Step), err)
 	}
 	return out, err
 }
 
-func (c Caller) readArtifact(ctx context.Context, t domain.TenantID, of work.Leavers, file string) (api.Bytes, error) {
+func (c Caller) readArtifact(t domain.TenantID, left iter.Seq2[leftFile, error], file string) (api.Bytes, error) {
 	if err := domain.ValidateArtifactPath(file); err != nil {
 		return api.Bytes{}, err
 	}
-	for a, err := range c.api.parts.Jobs.Artifacts(ctx, t, of, work.LeftAt{}) {
+	for a, err := range left {
 		if err != nil {
 			return api.Bytes{}, err
 		}
@@ -154,7 +248,13 @@ func (c Caller) readArtifact(ctx context.Context, t domain.TenantID, of work.Lea
 		}
 		return api.Bytes{File: &api.File{Name: path.Base(file), Size: a.Size, Tag: a.SHA256,
 			Open: func(ctx context.Context, offset int64) (io.ReadCloser, error) {
-				return c.api.parts.Jobs.OpenArtifact(ctx, t, a.SHA256, offset)
+				r, err := c.api.parts.Jobs.OpenArtifact(ctx, t, a.SHA256, offset)
+				if errors.Is(err, domain.ErrNotFound) {
+					err = domain.NotFoundf("artifact %s, which %s left, is gone: %v; put that back where it was, or have the job run again", file, a.Set.Job, err)
+				} else if err != nil {
+					err = fmt.Errorf("artifact %s, which %s left: %w", file, a.Set.Job, err)
+				}
+				return r, err
 			}}}, nil
 	}
 	return api.Bytes{}, domain.NotFoundf("there is no artifact %q here; `ramet flow artifacts list` and `ramet job artifacts list` name them", file)

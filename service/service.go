@@ -48,6 +48,7 @@ type Jobs interface {
 	LookWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
 	// Artifacts are the files that jobs have left: see [work.Engine.Artifacts].
 	Artifacts(ctx context.Context, tenant domain.TenantID, of work.Leavers, after work.LeftAt) iter.Seq2[work.LeftFile, error]
+	ArtifactsOf(ctx context.Context, tenant domain.TenantID, job domain.JobKey) (*domain.ArtifactSet, error)
 	ArtifactRoom(ctx context.Context, tenant domain.TenantID) (domain.ArtifactRoom, error)
 	OpenArtifact(ctx context.Context, tenant domain.TenantID, sum string, offset int64) (io.ReadCloser, error)
 	// Room returns an error while a context may have no new work.

@@ -92,8 +92,8 @@ func (v *visit) saveFlowFile() error {
 }
 
 func (v *visit) save(media string, b api.Bytes, err error) error {
-	if err == nil {
-		http.WriteFile(v.w, v.r, media, b.File)
+	if err != nil {
+		return err
 	}
-	return err
+	return http.WriteFile(v.w, v.r, media, b.File)
 }

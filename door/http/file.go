@@ -16,7 +16,8 @@ import (
 // may have written anything: no browser is to show it as a page of this node, or to guess
 // what it is.
 //
-// Errors: [domain.ErrInvalid] for a part that the file does not have; nothing was written then.
+// Errors: [domain.ErrInvalid] for a part that the file does not have; those of opening it.
+// Nothing was written then.
 func WriteFile(w nethttp.ResponseWriter, r *nethttp.Request, media string, file *api.File) error {
 	h := w.Header()
 	h.Set("Content-Type", media)
@@ -27,10 +28,16 @@ func WriteFile(w nethttp.ResponseWriter, r *nethttp.Request, media string, file 
 	h.Set("Cache-Control", "private, no-cache")
 	from := &fileReader{ctx: r.Context(), file: file}
 	defer from.close()
-	to := &timedWriter{ResponseWriter: w, rc: nethttp.NewResponseController(w)}
+	to := &timedWriter{ResponseWriter: w, rc: nethttp.NewResponseController(w), from: from}
 	nethttp.ServeContent(to, r, "", time.Time{}, from)
-	if !to.refused {
+	switch {
+	case !to.refused:
 		return nil
+	case from.err != nil: // what was said of the file is none of the error's
+		for _, name := range []string{"Content-Disposition", "Content-Length", "Content-Range", "Accept-Ranges", "ETag"} {
+			h.Del(name)
+		}
+		return from.err
 	}
 	h.Del("Content-Disposition")
 	return &notInFile{asked: r.Header.Get("Range"), size: file.Size}
@@ -57,15 +64,22 @@ func attachment(name string) string {
 }
 
 // timedWriter lets each piece take its time, and keeps back the plain text with which the
-// standard library refuses a part.
+// standard library refuses a part, and a status of success where the file cannot be opened.
 type timedWriter struct {
 	nethttp.ResponseWriter
 	rc      *nethttp.ResponseController
+	from    *fileReader
 	refused bool
 }
 
 func (t *timedWriter) WriteHeader(status int) {
-	if t.refused = status == nethttp.StatusRequestedRangeNotSatisfiable; !t.refused {
+	switch status {
+	case nethttp.StatusRequestedRangeNotSatisfiable:
+		t.refused = true
+	case nethttp.StatusOK, nethttp.StatusPartialContent:
+		t.refused = t.from.open() != nil
+	}
+	if !t.refused {
 		t.ResponseWriter.WriteHeader(status)
 	}
 }
@@ -78,22 +92,29 @@ func (t *timedWriter) Write(p []byte) (int, error) {
 	return t.ResponseWriter.Write(p)
 }
 
-// fileReader opens a file where it is first read.
+// fileReader opens a file where it is first wanted.
 type fileReader struct {
 	ctx  context.Context
 	file *api.File
 	at   int64
 	r    io.ReadCloser // nil: not opened yet
+	err  error         // why it cannot be opened
+}
+
+// open has it ready to be read from where it is.
+func (f *fileReader) open() error {
+	if f.r == nil && f.err == nil {
+		f.r, f.err = f.file.Open(f.ctx, f.at)
+	}
+	return f.err
 }
 
 func (f *fileReader) Read(p []byte) (n int, err error) {
 	if f.at >= f.file.Size {
 		return 0, io.EOF
 	}
-	if f.r == nil {
-		if f.r, err = f.file.Open(f.ctx, f.at); err != nil {
-			return 0, err
-		}
+	if err := f.open(); err != nil {
+		return 0, err
 	}
 	n, err = f.r.Read(p)
 	f.at += int64(n)

@@ -77,6 +77,30 @@ func TestPartThatThereIsNot(t *testing.T) {
 	}
 }
 
+// A file that is gone is told of as all else is: nothing of it was said yet.
+func TestFileThatIsGone(t *testing.T) {
+	file := &api.File{Name: "a", Size: 25, Tag: "abc", Open: func(context.Context, int64) (io.ReadCloser, error) {
+		return nil, domain.NotFoundf("artifact a is gone")
+	}}
+	for _, part := range []string{"", "bytes=1-2", "bytes=1-2,4-5"} {
+		r := httptest.NewRequest("GET", "/", nil)
+		if part != "" {
+			r.Header.Set("Range", part)
+		}
+		w := httptest.NewRecorder()
+		w.Code = 0
+		err := http.WriteFile(w, r, "application/octet-stream", file)
+		if !errors.Is(err, domain.ErrNotFound) || w.Body.Len() != 0 || w.Code != 0 {
+			t.Errorf("%q: got %v, %d, %q", part, err, w.Code, w.Body)
+		}
+		for _, name := range []string{"Content-Disposition", "Content-Length", "Content-Range", "Accept-Ranges", "ETag"} {
+			if got := w.Header().Get(name); got != "" {
+				t.Errorf("%q: %s is %q", part, name, got)
+			}
+		}
+	}
+}
+
 // A file that cannot be read to its end does not look like one that was.
 func TestFileBreaksOff(t *testing.T) {
 	broken := errors.New("the store is away")
