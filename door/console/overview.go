@@ -262,7 +262,9 @@ func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 		case domain.StandingDeciding:
 			n.State = state{"needs approval", held}
 			if len(x.WaitsFor) > 0 {
-				n.Why = "Approve or reject " + strings.Join(x.WaitsFor, ", ")
+				if n.Why, err = v.whatToDecide(f, x.WaitsFor); err != nil {
+					return err
+				}
 			}
 		case domain.StandingStuck:
 			n.State = state{"stuck", errored}
@@ -296,6 +298,26 @@ func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 	}
 	return nil
 }
+
+// whatToDecide names the steps of a flow that wait for a decision, and says what each asks: of
+// one that a script has begun, whose step is always called the same, that is all there is to know.
+func (v *visit) whatToDecide(f *domain.Flow, steps []string) (string, error) {
+	view, err := call(v, api.FlowShow, api.ShowFlowParams{FlowParams: api.FlowParams{Context: v.tenant.ID, Flow: f.ID}})
+	if err != nil && !notThere(err) {
+		return "", err
+	}
+	for i, name := range steps {
+		for _, d := range v.decisions(&view) {
+			if d.Summary != "" && name == "step "+d.Step {
+				steps[i] = name + ": " + strings.TrimRight(domain.PlainText(d.Summary, askedMost), ".")
+			}
+		}
+	}
+	return "Approve or reject " + strings.Join(steps, "; "), nil
+}
+
+// askedMost is how much of what a decision asks the overview says, in bytes.
+const askedMost = 200
 
 // jobNeeds finds jobs that went wrong and belong to no flow, those of one type and one cause
 // together.

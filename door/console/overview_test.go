@@ -108,3 +108,14 @@ func TestTheOverviewCountsOnceForAll(t *testing.T) {
 	figures(reader, "1", "3")
 	close(r.gate)
 }
+
+// TestTheOverviewSaysWhatADecisionAsks: of one that a script has begun the name of the step says nothing.
+func TestTheOverviewSaysWhatADecisionAsks(t *testing.T) {
+	r := newRig(t)
+	r.flow("name: pays\nsteps:\n  - {name: decision, summary: 'Pay <5>?', approval: {deadline: 2d}}\n  - {name: second, approval: {deadline: 2d}}\n")
+	b := r.as(reader)
+	testwait.Until(t, "two steps wait for somebody", func() bool {
+		return len(do(r, admin, api.FlowExplain, api.FlowParams{Context: 7, Flow: 1}).WaitsFor) == 2
+	})
+	b.has(b.get(200, path("")), "Approve or reject step decision: Pay &lt;5&gt;?; step second")
+}
