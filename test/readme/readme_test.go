@@ -391,6 +391,7 @@ func fileName(text string) string {
 
 var (
 	dataFlag = regexp.MustCompile(`--data (\S+)`)
+	behind   = regexp.MustCompile(`&( |$)`)
 	address  = regexp.MustCompile(`\.py ([0-9.]+:\d+)`)
 	decision = regexp.MustCompile(`(?m)^ramet flow (?:approve|reject) (\S+)`)
 	payment  = regexp.MustCompile(`^ramet event publish TripPaid --aggregate Trip/(\S+)`)
@@ -403,7 +404,7 @@ func command(line string) string {
 	switch {
 	case strings.HasPrefix(line, "make "):
 		return "true"
-	case strings.HasPrefix(line, "ramet serve ") && !strings.HasSuffix(line, "&"): // in a terminal of its own
+	case strings.HasPrefix(line, "ramet serve ") && !behind.MatchString(line): // in a terminal of its own
 		return line + " >>serve.log 2>&1 &\nramet info --start-wait 1m " + dataFlag.FindString(line) + " >/dev/null || { cat serve.log >&2; exit 1; }"
 	case strings.HasSuffix(line, "&") && address.MatchString(line): // a server of the example's own
 		return line + "\nat=" + address.FindStringSubmatch(line)[1] + "; until (: </dev/tcp/${at%:*}/${at#*:}) 2>/dev/null; do sleep 0.05; done"
