@@ -264,6 +264,9 @@ func (a *advancer) retryStep(i int, st *StepState, failedToo bool, key string) (
 			st.Status = domain.StepOpen
 		}
 		return max(again, 1), failures
+	case anew && len(kept) == 0 && a.p.Steps[i].Repeat != nil && st.Round > 0 && st.Round < a.p.Steps[i].Repeat.Max:
+		a.nextAgain(i)
+		return 1, 0
 	case anew && len(kept) == 0:
 		// It never had jobs: skipped with others, rejected, or by its condition.
 		a.change(i).reset()

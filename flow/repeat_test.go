@@ -157,6 +157,24 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 			}
 		})
 	})
+	t.Run("retry of one that was cancelled between two rounds begins the next", func(t *testing.T) {
+		bubble(t, func(r *rig) {
+			id := r.steps(step("init", "set params.acc 0"), step("loop", "sum acc", repeat("round >= 6", 6, 60), needs("init")),
+				step("sum", "param acc", needs("loop")))
+			time.Sleep(3*time.Minute + 30*time.Second)
+			if n := r.words.times["loop"]; n != 4 {
+				t.Fatalf("it was run %d times, want 4", n)
+			}
+			r.mustAct(id, flow.Order{ID: "c", Verb: flow.OrderCancel})
+			r.soon(id, domain.FlowCancelled, "init succeeded", "loop errored")
+			r.mustAct(id, flow.Order{ID: "r", Verb: flow.OrderRetry})
+			time.Sleep(time.Second)
+			v := r.want(id, domain.FlowSucceeded, "loop succeeded", "sum succeeded")
+			if n := r.words.times["loop"]; n != 6 || v.Steps[1].Round != 6 || v.Result["sum.acc"] != "21" {
+				t.Errorf("it was run %d times, to round %d, and the result is %v", n, v.Steps[1].Round, v.Result)
+			}
+		})
+	})
 	t.Run("retry of a round that crashed goes on with it", func(t *testing.T) {
 		bubble(t, func(r *rig) {
 			id := r.steps(step("poll", "crashonce\ncount n", repeat("parse_int(result.n) >= 3", 4, 10)))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,7 @@ import (
 //	ask JSON        asks its channel, and leaves the answer
 //	failonce        fails at its first run of all
 //	round           leaves which round of its step it is
+//	sum NAME        adds the number of its round to a param of the flow
 //	count KEY       leaves how many times its step has been run in all flows
 type words struct {
 	mu    sync.Mutex
@@ -183,6 +185,9 @@ func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.O
 			out.Result[rest] = t.Env[rest]
 		case "round":
 			out.Result["round"] = fmt.Sprint(in.Round)
+		case "sum":
+			sum, _ := strconv.Atoi(in.Params[rest])
+			out.Result["params."+rest] = strconv.Itoa(sum + in.Round)
 		case "param":
 			out.Result[rest] = in.Params[rest]
 		case "results": // of a step: what each left under a name
