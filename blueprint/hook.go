@@ -15,8 +15,11 @@ func ValidateHooks(h *domain.Hooks) error {
 		return domain.Limitf("on: hooks have more than %d bytes as JSON", domain.MaxHooksBytes)
 	}
 	c := checker{b: &domain.Blueprint{On: h}}
-	if c.hooks(); len(c.faults) > 0 {
-		return domain.Invalidf("%s", c.faults[0])
+	c.hooks()
+	names := templates{b: c.b, any: true}
+	names.hooks()
+	if faults := append(c.faults, names.faults...); len(faults) > 0 {
+		return domain.Invalidf("%s", faults[0])
 	}
 	return nil
 }

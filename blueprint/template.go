@@ -27,12 +27,7 @@ func templateFaults(b *domain.Blueprint) (faults []domain.Fault) {
 			return envs.faults[:document.MaxFaults]
 		}
 	}
-	for _, on := range domain.HookOns {
-		if h := b.On.Of(on); h != nil && h.Effect != nil {
-			s := h.Step(on)
-			envs.effect("on."+string(on)+".effect.params", &s, h)
-		}
-	}
+	envs.hooks()
 	return envs.faults[:min(len(envs.faults), document.MaxFaults)]
 }
 
@@ -40,6 +35,23 @@ func templateFaults(b *domain.Blueprint) (faults []domain.Fault) {
 type templates struct {
 	b      *domain.Blueprint
 	faults []domain.Fault
+	// any is set of hooks of a context: params and steps are those of whichever flow ends.
+	any bool
+}
+
+// hooks checks those of hooks.
+func (t *templates) hooks() {
+	for _, on := range domain.HookOns {
+		h := t.b.On.Of(on)
+		if h == nil {
+			continue
+		}
+		s := h.Step(on)
+		t.env("on."+string(on)+".env", h.Env, &s)
+		if h.Effect != nil {
+			t.effect("on."+string(on)+".effect.params", &s, h)
+		}
+	}
 }
 
 // params are those that a step finds, or any step where that is nil.
@@ -93,7 +105,7 @@ func (t *templates) place(path, place string, params []string, s *domain.Step) {
 	known := []string{domain.PlaceStep, domain.PlaceFlowID, domain.PlaceTrigger, domain.PlaceBlueprint}
 	switch {
 	case first == domain.PlaceParams && dotted:
-		if !slices.Contains(params, rest) {
+		if !t.any && !slices.Contains(params, rest) {
 			t.fault(path, "${%s}: there is no param %q%s; give it a value under params", place, rest, meant(rest, params))
 		}
 		return
@@ -103,6 +115,10 @@ func (t *templates) place(path, place string, params []string, s *domain.Step) {
 		}
 		return
 	case slices.Contains(known, place):
+		return
+	case strings.HasPrefix(path, "on.") && strings.HasPrefix(place, "hook_"):
+		t.fault(path, "${%s} is of the params of an effect; a hook's script finds $RAMET_HOOK_TEXT, $RAMET_HOOK and $RAMET_FLOW, and all of it "+
+			"under hook in the file $RAMET_INPUT", place)
 		return
 	}
 	for _, name := range params {
@@ -155,6 +171,7 @@ func (t *templates) left(path, place string, s *domain.Step, h *domain.Hook) {
 	switch {
 	case len(parts) != 3:
 		t.fault(path, "${%s}: want ${needs.STEP.KEY}", place)
+	case t.any:
 	case h != nil && !slices.Contains(names, parts[1]):
 		t.fault(path, "${%s}: there is no step %q%s", place, parts[1], meant(parts[1], names))
 	case !slices.Contains(names, parts[1]):
@@ -174,7 +191,7 @@ func (t *templates) effect(path string, s *domain.Step, h *domain.Hook) {
 			case !dotted:
 			case first == domain.PlaceNeeds:
 				t.left(path+"."+name, place, s, h)
-			case first == domain.PlaceParams && !slices.Contains(params, rest):
+			case first == domain.PlaceParams && !t.any && !slices.Contains(params, rest):
 				t.fault(path+"."+name, "${%s}: there is no param %q%s; give it a value under params", place, rest, meant(rest, params))
 			case first == domain.PlaceSecret && !slices.Contains(secrets, rest):
 				t.fault(path+"."+name, "${%s}: the step names no secret %q%s; write it under secrets", place, rest, meant(rest, secrets))

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/domain"
 )
 
 func TestNamesInTemplatesAreChecked(t *testing.T) {
@@ -45,6 +46,14 @@ func TestNamesInTemplatesAreChecked(t *testing.T) {
 			"c: '${params.x}'}}}}\nsteps:\n- {name: a, " + script + "}\n",
 			[]string{`on.failed.effect.params.b: ${needs.b.x}: there is no step "b"`,
 				`on.failed.effect.params.c: ${params.x}: there is no param "x"; give it a value under params`}},
+		{"the environment of a hook", "params: {day: x}\non: {failed: {" + script + ", env: {A: '${params.day} ${flow.id} ${flow.blueprint} " +
+			"${flow.trigger} ${step}', " +
+			"B: '${params.zzz}', C: '${item}', D: '${hook_text}', E: '${x'}}}\nsteps:\n- {name: a, " + script + "}\n",
+			[]string{`on.failed.env.B: ${params.zzz}: there is no param "zzz"; give it a value under params`,
+				`on.failed.env.C: ${item}: only a step with each has an element`,
+				`on.failed.env.D: ${hook_text} is of the params of an effect; a hook's script finds $RAMET_HOOK_TEXT, $RAMET_HOOK and $RAMET_FLOW, ` +
+					`and all of it under hook in the file $RAMET_INPUT`,
+				`on.failed.env.E: "${x" begins no name: want ${params.NAME} and the like, or $${ where the text has ${ itself`}},
 		{"the payload of a hook", "on: {failed: {effect: {target: t, payload: 'needs.a.result.x + needs.b.result.x'}}}\nsteps:\n- {name: a, " + script + "}\n",
 			[]string{`on.failed.effect.payload: needs.b: there is no step "b"`}},
 		{"what a step before has left", "steps:\n- {name: a, " + script + "}\n- {name: b, needs: a, effect: {target: t, params: {p: '${needs.a.x}'}}}\n" +
@@ -62,5 +71,28 @@ func TestNamesInTemplatesAreChecked(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
+	}
+}
+
+// TestNamesInHooksOfAContextAreChecked as far as they are not those of the flow that calls them.
+func TestNamesInHooksOfAContextAreChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"${params.of_the_flow} ${flow.id} ${step}": "",
+		"${hook_text}": "on.failed.env.A: ${hook_text} is of the params of an effect",
+		"${item.x}":    "on.failed.env.A: ${item.x}: only a step with each has an element",
+		"${flow.name}": "on.failed.env.A: ${flow.name} stands for nothing",
+	} {
+		h := &domain.Hooks{Failed: &domain.Hook{Script: "x", ScriptType: domain.ScriptShell, Env: map[string]string{"A": text}}}
+		if err := blueprint.ValidateHooks(h); want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+	h := &domain.Hooks{Failed: &domain.Hook{Effect: &domain.EffectCall{Target: "t", Params: map[string]string{"a": "${params.x} ${needs.a.b} ${hook_text}"}}}}
+	if err := blueprint.ValidateHooks(h); err != nil {
+		t.Error(err)
+	}
+	h.Failed.Effect.Params["a"] = "${flow.id}"
+	if err := blueprint.ValidateHooks(h); err == nil {
+		t.Error("an effect that names what there is not is right")
 	}
 }

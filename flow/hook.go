@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, c calling) err
 	step := h.Step(on)
 	j := stepJob(&domain.Blueprint{Params: paramsOf(&v), Priority: v.Priority}, &step, v.CallerID)
 	j.ID, j.ContextID, j.Step, j.TraceID, j.Hook = id, tenant, "", v.TraceID, hookInput(on, &v)
-	j.EnvVars = over(v.EnvVars, h.Env)
+	j.EnvVars, j.EnvFill = hookEnv(&v, h)
 	if j.Needs, err = e.hookNeeds(ctx, p, &v, c); err != nil {
 		return err
 	}
@@ -95,6 +96,23 @@ func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, c calling) err
 	}
 	b.Set(v.Key(), board.Field{Name: layout.FlowHook(on), Value: key})
 	return nil
+}
+
+// hookEnv is the environment of a hook, and whether that has templates. That of a flow of jobs
+// has none: where the hook's own has some, it is made a template of itself.
+func hookEnv(v *domain.FlowView, h *domain.Hook) (env map[string]string, fill bool) {
+	env = v.EnvVars
+	if v.Hash == "" {
+		if !domain.HasTemplates(h.Env) {
+			return over(env, h.Env), false
+		}
+		env = maps.Clone(env)
+		for name, text := range env {
+			env[name] = domain.EscapeTemplate(text)
+		}
+	}
+	env = over(env, h.Env)
+	return env, domain.HasTemplates(env)
 }
 
 // paramsOf are those of a flow with what its jobs have added.

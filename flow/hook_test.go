@@ -238,3 +238,32 @@ func TestHooksThatNobodyRunsAreRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestTheEnvironmentOfAHookIsFilledIn with what its flow is, also that of its blueprint; a param
+// that the flow has not is empty, as the hook of a context is called for all flows.
+func TestTheEnvironmentOfAHookIsFilledIn(t *testing.T) {
+	bubble(t, func(r *rig) {
+		b := blueprint(step("a", "set params.rows 3"))
+		b.Params, b.Env = map[string]string{"day": "monday"}, map[string]string{"OF": "${flow.blueprint} ${params.day}"}
+		b.On = &domain.Hooks{Succeeded: &domain.Hook{Script: "env T\nenv OF\n", ScriptType: "words",
+			Env: map[string]string{"T": "${flow.id} ${flow.blueprint} ${flow.trigger} ${step} ${params.rows} <${params.none}> $${x}"}}}
+		id := r.submit(flow.Request{Plan: b, Trigger: "t"})
+		r.want(id, domain.FlowSucceeded)
+		j := r.wantHook(id, domain.HookSucceeded)
+		if want := fmt.Sprintf("%d test t succeeded 3 <> ${x}", id); j.Result["T"] != want || j.Result["OF"] != "test monday" {
+			t.Errorf("it found %v (%s), want %q", j.Result, j.Error, want)
+		}
+	})
+	for name, env := range map[string]map[string]string{"plain": nil, "with templates": {"T": "${flow.id}"}} {
+		t.Run("of a flow of jobs, "+name, func(t *testing.T) {
+			hooks := domain.Hooks{Succeeded: &domain.Hook{Script: "env RAW\n", ScriptType: "words", Env: env}}
+			bubbleWith(t, flow.Config{Hooks: func(context.Context, domain.TenantID) (*domain.Hooks, error) { return &hooks, nil }}, func(r *rig) {
+				id := r.submit(flow.Request{Jobs: []*domain.Job{job(1, "")}, Env: map[string]string{"RAW": "${params.x}"}})
+				r.want(id, domain.FlowSucceeded)
+				if j := r.wantHook(id, domain.HookSucceeded); j.Result["RAW"] != "${params.x}" {
+					t.Errorf("it found %v (%s)", j.Result, j.Error)
+				}
+			})
+		})
+	}
+}

@@ -72,7 +72,9 @@ func valueOf(name string, j *domain.Job, f *knownFlow, in *domain.Input) (text s
 	switch {
 	case first == domain.PlaceParams:
 		text, known = in.Params[rest]
-		return text, known
+		return text, known || j.Hook != nil // that of a context is called by flows that have other params, and is to be called
+	case j.Hook != nil:
+		return valueOfHook(name, j.Hook)
 	case first == domain.PlaceItem && in.Item != nil:
 		return itemField(string(in.Item), rest)
 	case name == domain.PlaceIndex && in.Index != nil:
@@ -85,6 +87,22 @@ func valueOf(name string, j *domain.Job, f *knownFlow, in *domain.Input) (text s
 		return f.trigger, true
 	case name == domain.PlaceBlueprint:
 		return f.blueprint, true
+	}
+	return "", false
+}
+
+// valueOfHook is what a name stands for in the environment of a hook, which is none of the flow's
+// jobs: its flow may be gone by now, and stands on it.
+func valueOfHook(name string, h *domain.HookInput) (text string, known bool) {
+	switch name {
+	case domain.PlaceStep:
+		return string(h.On), true
+	case domain.PlaceFlowID:
+		return strconv.FormatUint(uint64(h.Flow), 10), true
+	case domain.PlaceTrigger:
+		return h.Trigger, true
+	case domain.PlaceBlueprint:
+		return h.Blueprint, true
 	}
 	return "", false
 }
