@@ -80,6 +80,8 @@ type Decisions struct {
 	Abort, Stop []domain.JobID
 	// Again are jobs to start again.
 	Again []domain.JobID
+	// Anew are steps that begin again with their first round: what they have added goes.
+	Anew []int
 	// StopFlows and AgainFlows are children in the same way.
 	StopFlows  []domain.FlowID
 	AgainFlows []ChildEnd

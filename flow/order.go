@@ -268,7 +268,10 @@ func (a *advancer) retryStep(i int, st *StepState, failedToo bool, key string) (
 		a.nextAgain(i)
 		return 1, 0
 	case anew && len(kept) == 0:
-		// It never had jobs: skipped with others, rejected, or by its condition.
+		// It never had jobs: skipped with others, rejected, or by its condition. Or it has had all its rounds.
+		if st.Round > 0 {
+			a.d.Anew = append(a.d.Anew, i)
+		}
 		a.change(i).reset()
 		return 1, 0
 	case class == failure:

@@ -157,6 +157,20 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 			}
 		})
 	})
+	t.Run("retry of one that was never enough does not begin on top of what it has added", func(t *testing.T) {
+		bubble(t, func(r *rig) {
+			id := r.steps(step("init", "set params.acc 0\nset params.other 1"), step("loop", "sum acc\nsum own", repeat("false", 3, 10), needs("init")))
+			want := "map[params.acc:6 params.other:1 params.own:6]"
+			for n := range 3 {
+				if v := r.want(id, domain.FlowFailed, "loop failed"); fmt.Sprint(v.Added) != want || r.words.times["loop"] != 3*(n+1) {
+					t.Errorf("after %d runs it has added %v, want %s", r.words.times["loop"], v.Added, want)
+				}
+				r.mustAct(id, flow.Order{ID: fmt.Sprint("r", n), Verb: flow.OrderRetry, Failed: true})
+				time.Sleep(time.Second)
+			}
+			r.wait(id)
+		})
+	})
 	t.Run("retry of one that was cancelled between two rounds begins the next", func(t *testing.T) {
 		bubble(t, func(r *rig) {
 			id := r.steps(step("init", "set params.acc 0"), step("loop", "sum acc", repeat("round >= 6", 6, 60), needs("init")),

@@ -187,7 +187,16 @@ func (e *Engine) take(ctx context.Context, tenant domain.TenantID, f past, from 
 		copy(was, f.steps)
 	}
 	anew := plan.after(first, was)
-	t := &taken{steps: make([]StepState, len(was)), added: f.Added}
+	t := &taken{steps: make([]StepState, len(was))}
+	var steps []adder
+	for _, i := range plan.order {
+		steps = append(steps, adder{&plan.Steps[i], &was[i], jobs[i], anew[i]})
+	}
+	added, unsure, err := e.addedTo(ctx, tenant, f.Added, steps)
+	if err != nil {
+		return nil, err
+	}
+	t.added = added
 	bytes, lists := 0, false
 	for i := range was {
 		if anew[i] {
@@ -201,6 +210,9 @@ func (e *Engine) take(ctx context.Context, tenant domain.TenantID, f past, from 
 		st, err := e.takeStep(ctx, tenant, &f, plan, i, &was[i], jobs[i])
 		if err != nil {
 			return nil, err
+		}
+		if unsure && (&adder{step: &plan.Steps[i], st: &st}).many() {
+			st.Text = cut(st.Text + "; which params its jobs have added is not known: those that steps which are run anew have added, too, are not taken over")
 		}
 		lists = lists || st.Split != nil && (st.Split.Each || st.Split.Flows) && st.Split.Total > 0
 		if bytes += mapBytes(st.Result); bytes > maxTaken {

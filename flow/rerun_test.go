@@ -2,6 +2,8 @@ package flow_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +95,54 @@ func TestAFlowIsRunAgainFromTheArchive(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestWhatAStepHasAddedIsNotTakenOverIntoIt: it begins with the params that it began with, whether
+// the board has the flow or the archive.
+func TestWhatAStepHasAddedIsNotTakenOverIntoIt(t *testing.T) {
+	loop := func(change ...func(*domain.Step)) domain.Step {
+		return step("loop", "sum acc\nsum own", append(change, repeat("round >= 3", 3, 10))...)
+	}
+	keep := step("other", "set params.kept yes")
+	for name, tc := range map[string]struct {
+		plan  *domain.Blueprint
+		from  string
+		added string
+		note  bool
+	}{
+		"from the loop": {plan: blueprint(step("init", "set params.acc 0"), loop(needs("init")), keep, step("sum", "param acc", needs("loop", "other"))),
+			from: "loop", added: "map[params.acc:6 params.kept:yes params.own:6]"},
+		"after the loop": {plan: blueprint(step("init", "set params.acc 0"), loop(needs("init")), keep, step("sum", "param acc", needs("loop", "other"))),
+			from: "sum", added: "map[params.acc:6 params.kept:yes params.own:6]"},
+		"with an earlier round's": {plan: blueprint(step("init", "round\nsum acc", repeat("round >= 2", 2, 1)), loop(needs("init")),
+			step("sum", "param acc", needs("loop"))),
+			from: "loop", added: "map[params.acc:9 params.own:6]"},
+		"beside jobs that are not known": {plan: blueprint(step("init", "add x", shards(2, 2)), loop(needs("init")), step("sum", "param acc", needs("loop"))),
+			from: "loop", added: "map[params.acc:6 params.own:6 params.x_0:x params.x_1:x]", note: true},
+	} {
+		for _, archived := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", archived ", archived), func(t *testing.T) {
+				s := newMemArchive()
+				bubbleWith(t, flow.Config{Names: s, Records: s}, func(r *rig) {
+					id := r.submit(flow.Request{Plan: tc.plan, Trigger: "t"})
+					if v := r.want(id, domain.FlowSucceeded); fmt.Sprint(v.Added) != tc.added {
+						t.Errorf("it has added %v, want %s", v.Added, tc.added)
+					}
+					time.Sleep(time.Minute)
+					if archived {
+						s.putAway(r)
+					}
+					v := r.want(r.rerun(id, flow.Rerun{From: tc.from}), domain.FlowSucceeded)
+					if fmt.Sprint(v.Added) != tc.added || v.Result["sum.acc"] != v.Added["params.acc"] {
+						t.Errorf("again it has added %v, want %s; the result is %v", v.Added, tc.added, v.Result)
+					}
+					if got := strings.Contains(v.Steps[0].Text, "is not known"); got != tc.note {
+						t.Errorf("it says %q", v.Steps[0].Text)
+					}
+				})
+			})
+		}
 	}
 }
 

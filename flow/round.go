@@ -33,6 +33,7 @@ type seen struct {
 	ended   []string // entries, oldest first
 	orders  []string
 	added   map[string]string
+	before  map[string]string // added, before something was taken back; nil where nothing was
 	now     time.Time
 	signals int64 // wake-ups that this round answers
 	more    bool  // that it does not: there are more entries than one round reads

@@ -204,6 +204,13 @@ func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (*
 			}
 			gathered = true
 		}
+		if len(v.Anew) > 0 && s.before == nil {
+			if err := t.takeBack(ctx, plan, s, v); err != nil {
+				return nil, err
+			}
+			f.Added = s.added
+			continue
+		}
 		if len(v.Ask)+len(v.AskUntil)+len(v.AskList)+len(v.AskCache)+len(v.AskChildren) == 0 {
 			return v, nil
 		}
@@ -407,6 +414,7 @@ const maxNeeds = domain.MaxDependends + 100
 func (t *tending) apply(ctx context.Context, plan *Plan, s *seen, v *verdict) error {
 	b, d := t.batch(), &v.Decisions
 	t.taken(&b, s)
+	t.putBack(&b, s)
 	err := t.makeJobs(ctx, &b, plan, s, v)
 	if err != nil {
 		return err
