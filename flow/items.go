@@ -260,14 +260,15 @@ func (e *Engine) removeLists(ctx context.Context, p ref, lists int, guards ...bo
 }
 
 const (
-	// maxKeptLists bounds what the archive keeps of a flow's lists, in bytes, and
-	// maxKeptRecords how many records these have: they are put back in one commit.
+	// maxKeptLists bounds what the archive keeps of a flow's lists, in bytes, where it may be started
+	// again, and maxKeptRecords how many records these have: they are put back in one commit. Of one
+	// that has succeeded it keeps what another may take over; see [maxTakenLists].
 	maxKeptLists   = 8 << 20
 	maxKeptRecords = 256
 )
 
 // keptLists are the lists that a flow's steps are done for, as the archive keeps them of a
-// flow that may be started again: records of elements, and of results.
+// flow that may be started again, or be taken over: records of elements, and of results.
 type keptLists struct {
 	Items   []map[string]string `json:"items"`
 	Results []map[string]string `json:"results"`
@@ -277,8 +278,8 @@ type keptLists struct {
 	Cut bool `json:"cut,omitempty"`
 }
 
-// keepLists reads the lists of a flow.
-func (e *Engine) keepLists(ctx context.Context, p ref, lists int) (k keptLists, err error) {
+// keepLists reads the lists of a flow, where they are not longer than most.
+func (e *Engine) keepLists(ctx context.Context, p ref, lists, most int) (k keptLists, err error) {
 	if lists > maxKeptRecords {
 		return keptLists{Cut: true}, nil
 	}
@@ -297,7 +298,7 @@ func (e *Engine) keepLists(ctx context.Context, p ref, lists int) (k keptLists, 
 			return k, err
 		}
 		k.Items, k.Results, k.Children = append(k.Items, fields(recs[0])), append(k.Results, fields(recs[1])), append(k.Children, fields(recs[2]))
-		if bytes > maxKeptLists {
+		if bytes > most {
 			return keptLists{Cut: true}, nil
 		}
 	}

@@ -42,11 +42,15 @@ func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.F
 	if json.Valid([]byte(text)) {
 		body = domain.JoinObjects(body, []byte(`{"plan":`+text+`}`))
 	}
-	// By it the flow can be brought back and started again.
+	// By it the flow can be brought back and started again, or another can take it over.
 	if whole {
 		body = domain.JoinObjects(body, []byte(`{"state":`+string(jsonText(s.State))+`}`))
-		if s.lists > 0 && v.Reason != domain.FlowSucceeded {
-			lists, err := e.keepLists(ctx, ref{layout.SpaceOf(tenant), id}, s.lists)
+		if s.lists > 0 {
+			most := maxKeptLists
+			if v.Reason == domain.FlowSucceeded { // it is never brought back
+				most = maxTakenLists
+			}
+			lists, err := e.keepLists(ctx, ref{layout.SpaceOf(tenant), id}, s.lists, most)
 			if err != nil {
 				return r, false, err
 			}

@@ -135,7 +135,7 @@ func (e *Engine) past(ctx context.Context, p ref) (f past, err error) {
 		return f, err
 	}
 	f.steps, f.lists = s.Steps, func() (*keptLists, error) {
-		k, err := e.keepLists(ctx, p, s.lists)
+		k, err := e.keepLists(ctx, p, s.lists, maxKeptLists)
 		return &k, err
 	}
 	if text != "" {

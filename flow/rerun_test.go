@@ -98,6 +98,39 @@ func TestAFlowIsRunAgainFromTheArchive(t *testing.T) {
 	}
 }
 
+// TestListsOfAFlowThatSucceededAreTakenOverFromTheArchive up to a bound.
+func TestListsOfAFlowThatSucceededAreTakenOverFromTheArchive(t *testing.T) {
+	for name, tc := range map[string]struct {
+		list string
+		got  string
+	}{
+		"two":      {"[1, 2]", "1@0 2@1"},
+		"too long": {"parse_json(params.some).map(|x| params.page)", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newMemArchive()
+			bubbleWith(t, flow.Config{Names: s, Records: s}, func(r *rig) {
+				b := blueprint(step("e", "item v", func(s *domain.Step) { s.Each = tc.list }), step("g", "results e v", needs("e")))
+				b.Params = map[string]string{"page": strings.Repeat("x", 7000), "some": "[0" + strings.Repeat(",0", 79) + "]"}
+				id := r.submit(flow.Request{Plan: b})
+				r.want(id, domain.FlowSucceeded)
+				time.Sleep(time.Minute)
+				s.putAway(r)
+				if tc.got == "" {
+					if _, err := r.flows.Rerun(r.ctx, tenant, id, flow.Rerun{Caller: 1, From: "g"}); !errors.Is(err, domain.ErrLimit) {
+						t.Errorf("got %v", err)
+					}
+					return
+				}
+				v := r.want(r.rerun(id, flow.Rerun{From: "g"}), domain.FlowSucceeded, "e succeeded", "g succeeded")
+				if v.Result["g.got"] != tc.got || len(r.words.seen) != 4 {
+					t.Errorf("the result is %v, after %d jobs", v.Result, len(r.words.seen))
+				}
+			})
+		})
+	}
+}
+
 // TestWhatAStepHasAddedIsNotTakenOverIntoIt: it begins with the params that it began with, whether
 // the board has the flow or the archive.
 func TestWhatAStepHasAddedIsNotTakenOverIntoIt(t *testing.T) {
