@@ -220,6 +220,8 @@ func (x *explained) waitsFor(v *domain.FlowView) (deciding string) {
 					x.add(named(cmp.Or(u.Job, u.Flow), u.Key))
 				}
 			}
+		case st.Status.Begun() && v.Stepped && st.Open == 0: // its job is still to be made; it may have that of the round before
+			x.add("step " + st.Name)
 		case st.Status.Begun() && st.Job != "":
 			x.add(st.Job)
 		}

@@ -139,6 +139,10 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 			if n := r.words.times["poll"]; n != 1 {
 				t.Errorf("it was run %d times, although it is paused", n)
 			}
+			x, err := r.flows.Explain(r.ctx, tenant, id)
+			if err != nil || x.Standing != domain.StandingPaused || !slices.Equal(x.WaitsFor, []string{"step poll"}) {
+				t.Errorf("got %+v, %v: the job of the round before has ended", x, err)
+			}
 			if err := r.flows.Pause(r.ctx, tenant, id, false); err != nil {
 				t.Fatal(err)
 			}
