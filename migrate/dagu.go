@@ -262,10 +262,13 @@ func (d *daguReader) step(f *fields, s *domain.Step, timeout domain.Span) {
 	}
 	conditions := d.conditions(f, s)
 	repeat := f.object("repeatPolicy", "repeat_policy")
-	d.script(f, s)
+	own := d.script(f, s)
 	if s.Script != "" && s.ScriptType == domain.ScriptShell {
 		if repeat != nil {
-			d.repeat(repeat, s)
+			d.repeat(repeat, s, own)
+		}
+		if s.Repeat != nil {
+			conditions = strings.ReplaceAll(conditions, "  exit 0\n", "  echo enough=yes >>\"$RAMET_RESULT\"\n  exit 0\n")
 		}
 		s.Script = conditions + s.Script
 	} else if conditions != "" || repeat != nil {
@@ -306,13 +309,13 @@ func (d *daguReader) retry(f *fields) *domain.Retry {
 	return r
 }
 
-// script makes the script of a step.
-func (d *daguReader) script(f *fields, s *domain.Step) {
+// script makes the script of a step; own is what it leaves as a param, where it does.
+func (d *daguReader) script(f *fields, s *domain.Step) (own string) {
 	command, script := strings.Join(f.texts("command", "cmd"), "\n"), f.text("script")
 	shell := f.text("shell")
 	if n := f.take("run", "call"); n != nil {
 		d.another(f, n, s)
-		return
+		return ""
 	}
 	for _, name := range []string{"type", "executor", "container"} {
 		if n := f.take(name); n != nil && n.Value != "shell" && n.Value != "command" {
@@ -334,7 +337,7 @@ func (d *daguReader) script(f *fields, s *domain.Step) {
 	if script == "" {
 		d.in.note(f.line, "%s: it runs nothing that is understood", s.Name)
 		s.Script = placeholder(s.Name, "this step")
-		return
+		return ""
 	}
 	script = strings.TrimRight(script, "\n") + "\n"
 	if dir := f.text("dir", "workingDir", "working_dir"); dir != "" && s.ScriptType == domain.ScriptShell {
@@ -346,19 +349,21 @@ func (d *daguReader) script(f *fields, s *domain.Step) {
 			d.in.note(f.line, "%s: write what it prints to the file $RAMET_RESULT instead, as params.%s=value", f.at("output"), output)
 		}
 		s.Script = script
-		return
+		return ""
 	}
 	head := paramLines(script, d.params)
 	if output = strings.TrimPrefix(output, "$"); output != "" {
 		if !paramName.MatchString(output) {
 			d.in.note(f.line, "%s: %q is no name; left out", f.at("output"), output)
 		} else {
-			script = "out=$(\n" + script + ") || exit $?\nprintf '%s\\n' \"$out\"\nprintf 'params." + output + "=%s\\n' \"$out\" | head -n 1 >>\"$RAMET_RESULT\"\n"
-			d.params = append(d.params, output)
+			script = "out=$(\n" + script + ")\ncode=$?\nprintf '%s\\n' \"$out\"\nprintf 'params." + output + "=%s\\n' \"$out\" | head -n 1 >>\"$RAMET_RESULT\"\n" +
+				"[ $code -eq 0 ] || exit $code\n"
+			d.params, own = append(d.params, output), output
 			d.in.note(f.line, "%s: later steps find %s, of its first line, as the param %s", f.at("output"), output, output)
 		}
 	}
 	s.Script = head + script
+	return own
 }
 
 // shellWord is a word of a shell in which variables still count.

@@ -152,44 +152,80 @@ func (d *daguReader) dagConditions(f *fields) {
 }
 
 // repeat has a step run again until a condition holds, or as often as it says. What is looked at
-// is an exit code, or what a command says: so the script of a round says whether it is enough, and
-// the last one does in any case, whose exit code counts there.
-func (d *daguReader) repeat(p *fields, s *domain.Step) {
+// is an exit code, or what a command says: so the script of a round says whether it is enough. The
+// last round that a limit allows is enough in any case, and its exit code counts; where there is no
+// limit, the step fails after as many rounds as there can be. own is what the step leaves as
+// `output`: the condition finds that of its round.
+func (d *daguReader) repeat(p *fields, s *domain.Step, own string) {
 	how := p.text("repeat")
 	every, limit := p.number(int(domain.MaxRepeatEvery), "intervalSec", "interval_sec"), p.number(1_000_000, "limit")
-	c := daguCondition{p.text("condition"), p.text("expected"), how != "while"}
+	c := daguCondition{text: p.text("condition"), expected: p.text("expected")}
 	codes := p.texts("exitCode", "exit_code")
 	p.rest()
-	test := "false"
-	switch {
-	case how == "false":
+	test, fault := d.enough(how, c, codes)
+	if fault != "" {
+		d.in.note(p.line, "%s: %s is not understood: the step fails until its script is written anew", p.path, fault)
+		s.Script = placeholder(s.Name, "its repeat policy ("+fault+")")
 		return
-	case len(codes) > 0:
-		test = "case $code in " + strings.Join(codes, "|") + ") true;; *) false;; esac"
-		for _, code := range codes {
-			if strings.Trim(code, "0123456789") != "" || code == "" {
-				test = "false"
-			}
-		}
-		if how == "while" {
-			test = "! { " + test + "; }"
-		}
-	case c.text != "":
-		test = d.shellTest(c)
-	default:
-		d.in.note(p.line, "%s: it says no end: the step is run for as often as its limit says", p.path)
 	}
+	if test == "" { // it is not repeated
+		return
+	}
+	last := fmt.Sprintf(" || [ \"$RAMET_ROUND\" -ge %d ]", limit)
 	if limit == 0 || limit > domain.MaxRounds {
-		d.in.note(p.line, "%s: it has no limit of up to %d rounds, which became 1000", p.path, domain.MaxRounds)
-		limit = 1000
+		d.in.note(p.line, "%s: it has no limit of up to %d rounds, which became 1000: after these the step fails", p.path, domain.MaxRounds)
+		limit, last = 1000, ""
 	}
 	d.in.note(p.line, "%s: each round is a job with a work folder of its own: what one is to find of the round before goes into params", p.path)
 	if s.Timeout != 0 {
 		d.in.note(p.line, "%s: the time-out of step %s is of each round, not of all", p.path, s.Name)
 	}
+	left := ""
+	if own != "" && uses(c.text, own) {
+		left = fmt.Sprintf("export %s=\"$(sed -n 's/^params\\.%s=//p' \"$RAMET_RESULT\" | tail -n 1)\"\n", own, own)
+	}
 	s.Repeat = &domain.Repeat{Until: `result.enough == "yes"`, Max: limit, Every: domain.Span(every)}
-	s.Script = paramLines(c.text, d.params) + fmt.Sprintf("(\n%s)\ncode=$?\nif { %s; } || [ \"$RAMET_ROUND\" -ge %d ]; then\n"+
-		"echo enough=yes >>\"$RAMET_RESULT\"\nexit $code\nfi\n", s.Script, test, limit)
+	s.Script = paramLines(c.text, d.params) + fmt.Sprintf("(\n%s)\ncode=$?\n%sif { %s; }%s; then\n"+
+		"echo enough=yes >>\"$RAMET_RESULT\"\nexit $code\nfi\n", s.Script, left, test, last)
+}
+
+// enough is what a shell says of a round that is the last one, or what is not understood; "" where
+// there is one round only. A condition goes before exit codes. Where it is not said whether it is
+// repeated while or until they hold, that is until a condition has its value, and while else.
+func (d *daguReader) enough(how string, c daguCondition, codes []string) (test, fault string) {
+	switch how {
+	case "while", "true":
+	case "until":
+	case "", "false":
+		switch {
+		case c.text != "" && c.expected != "":
+			how = "until"
+		case c.text == "" && len(codes) == 0:
+			return "", ""
+		}
+	default:
+		return "", "repeat: " + how
+	}
+	until := how == "until"
+	switch {
+	case c.text != "":
+		c.negate = until
+		return d.shellTest(c), ""
+	case len(codes) > 0:
+		for _, code := range codes {
+			if strings.Trim(code, "0123456789") != "" || code == "" {
+				return "", fmt.Sprintf("the exit code %q", code)
+			}
+		}
+		test = "case $code in " + strings.Join(codes, "|") + ") true;; *) false;; esac"
+		if !until {
+			test = "! { " + test + "; }"
+		}
+		return test, ""
+	case how == "true":
+		return "[ $code -ne 0 ]", ""
+	}
+	return "", fmt.Sprintf("repeat: %s without a condition or exit codes", how)
 }
 
 // another makes a flow of another DAG.
