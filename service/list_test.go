@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // What every list of the board has: time, text, order, count, and cursors that know their list.
@@ -58,6 +60,25 @@ func TestListsAreNarrowed(t *testing.T) {
 			if want := len(strings.Fields(tc.want)); err != nil || *page.Count != (api.Counted{Matching: want}) || len(page.Jobs) != 0 || page.Next != "" {
 				t.Errorf("%s: counted %+v, %v", tc.name, page, err)
 			}
+		}
+	})
+}
+
+// TestAJobIsFoundByWhatListsSayItIsAt, which no field of it has.
+func TestAJobIsFoundByWhatListsSayItIsAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.submit(1, nil)
+		r.submit(2, nil)
+		b := board.Batch{Space: layout.SpaceOf(house)}
+		b.Set(domain.JobKey{Caller: admin, ID: 2}.String(), board.Field{Name: layout.JobStatus, Value: string(domain.JobStarted)},
+			layout.SuspendedField(&domain.Suspension{Kind: "sleep"}))
+		if err := r.board.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		page, err := r.api.As(admin).ListJobs(t.Context(), api.ListJobsParams{Context: house, JobFilter: api.JobFilter{Narrowing: api.Narrowing{Text: "SUSPEND"}}})
+		if err != nil || len(page.Jobs) != 1 || page.Jobs[0].ID != 2 {
+			t.Errorf("got %+v, %v", page.Jobs, err)
 		}
 	})
 }

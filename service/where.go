@@ -56,9 +56,14 @@ func (s *Service) holds(ctx context.Context, in domain.TenantID, over *condition
 // maxText bounds a text that is looked for, in bytes.
 const maxText = 1 << 10
 
-// hasText reports whether a text stands in some text of a thing that its JSON would have.
-// text is in lower case.
-func hasText(thing any, text string) bool { return textIn(reflect.ValueOf(thing), text) }
+// hasText reports whether a text stands in some text of a thing that its JSON would have, or in
+// what a job is at, which lists show instead of its status. text is in lower case.
+func hasText(thing any, text string) bool {
+	if j, ok := thing.(*domain.Job); ok && strings.Contains(string(j.Phase()), text) {
+		return true
+	}
+	return textIn(reflect.ValueOf(thing), text)
+}
 
 func textIn(v reflect.Value, text string) bool {
 	switch v.Kind() {
