@@ -187,6 +187,18 @@ func (d *digest) add(it item) {
 	s.items++
 }
 
+// differs names a space whose sum is another one's; -1: all are the same.
+func (d *digest) differs(other *digest) int64 {
+	for _, one := range [][2]*digest{{d, other}, {other, d}} {
+		for s, sum := range one[0].spaces {
+			if was := one[1].spaces[s]; was == nil || *was != *sum {
+				return int64(s)
+			}
+		}
+	}
+	return -1
+}
+
 // String is the sum of all spaces.
 func (d *digest) String() string {
 	var all spaceSum

@@ -72,7 +72,11 @@ func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool
 	if err != nil {
 		return nil, err
 	}
-	if err := unused(ctx, b, alone); err != nil {
+	there, err := nodesOf(ctx, Side{Board: b, Alone: alone})
+	if err == nil {
+		err = there.unused()
+	}
+	if err != nil {
 		return nil, err
 	}
 	if recs[0] == nil {
@@ -81,9 +85,9 @@ func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool
 			return nil, err
 		}
 		if what != "" && !overwrite {
-			return nil, domain.Conflictf("the board is not empty: it has %s; name an empty one, or lose what it has with --overwrite", what)
+			return nil, &notEmpty{what}
 		}
-		l.again = what != ""
+		l.again = what != "" || overwrite
 	} else {
 		l.again = true
 		l.goesOn = recs[0].Get(layout.RestoringFrom) == domain.PlainText(from, 400)
@@ -93,31 +97,13 @@ func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool
 	return l, b.Commit(ctx, *mark)
 }
 
-// unused refuses a board on which a node was seen a moment ago. One that nobody else can
-// have open is alone.
-func unused(ctx context.Context, b board.Board, alone bool) error {
-	for cursor := ""; !alone; {
-		keys, next, err := b.Keys(ctx, 0, layout.NodePrefix, cursor, keysPage)
-		if err != nil {
-			return err
-		}
-		recs, err := board.Listed(ctx, b, 0, []string{layout.NodeSeen}, keys)
-		if err != nil {
-			return err
-		}
-		for i, r := range recs {
-			seen, _ := strconv.ParseInt(r.Get(layout.NodeSeen), 10, 64)
-			if age := time.Since(time.UnixMilli(seen)); age < domain.NodeSilence {
-				return domain.Conflictf("the board is in use: node %s was there %v ago; stop all of its nodes, and wait %v for those that were killed",
-					strings.TrimPrefix(keys[i], layout.NodePrefix), max(0, age.Round(time.Second)), domain.NodeSilence)
-			}
-		}
-		if cursor = next; cursor == "" {
-			return nil
-		}
-	}
-	return nil
+// notEmpty is a [domain.ErrConflict]: the board has something.
+type notEmpty struct{ what string }
+
+func (e *notEmpty) Error() string {
+	return "the board is not empty: it has " + e.what + "; name an empty one, or lose what it has with --overwrite"
 }
+func (e *notEmpty) Unwrap() error { return domain.ErrConflict }
 
 // something names a thing that a board has; "" where it has none.
 func something(ctx context.Context, b board.Board) (string, error) {
@@ -212,6 +198,9 @@ func emptyLive(ctx context.Context, b board.Board, s board.Space) error {
 
 // add takes items, and commits them when there are many.
 func (l *load) add(ctx context.Context, items []item) error {
+	if err := l.displace(ctx, items); err != nil {
+		return err
+	}
 	var due []item
 	for _, it := range items {
 		switch {
@@ -307,9 +296,13 @@ func (l *load) flush(ctx context.Context) error {
 	if len(l.batches) == 0 {
 		return ctx.Err()
 	}
-	errs := l.board.CommitEach(ctx, l.batches)
+	err := errors.Join(l.board.CommitEach(ctx, l.batches)...)
 	l.batches, l.size, l.bytes, l.now = l.batches[:0:0], 0, 0, time.Now().UnixMilli()
-	return errors.Join(errs...)
+	if errors.Is(err, domain.ErrInvalid) {
+		return domain.Invalidf("the board to fill does not take what is to be there: %v. If another program has put that there, give the board a server of "+
+			"its own; or remove what lies there, and run the same command again", err)
+	}
+	return err
 }
 
 // compare walks the board, and names what is not as it was loaded.
@@ -319,15 +312,11 @@ func (l *load) compare(ctx context.Context) error {
 	if err := l.flush(ctx); err != nil {
 		return err
 	}
-	firm, passing := newDigest(), newDigest()
+	has := newPicture()
 	_, err := walk(ctx, l.board, func(list []item) error {
 		for _, it := range list {
-			switch {
-			case it.kind == kindCounter:
-			case it.expires != 0:
-				passing.add(it)
-			default:
-				firm.add(it)
+			if it.kind != kindCounter {
+				has.add(it)
 			}
 		}
 		return nil
@@ -349,13 +338,13 @@ func (l *load) compare(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := same("what stays", firm, l.loaded); err != nil {
+	if err := same("what stays", has.firm, l.loaded); err != nil {
 		return err
 	}
 	if time.Now().UnixMilli() >= l.ends {
 		return nil // some of it has expired meanwhile
 	}
-	return same("what expires", passing, l.passing)
+	return same("what expires", has.passing, l.passing)
 }
 
 func (s *spaceSum) count() int64 {
@@ -365,10 +354,9 @@ func (s *spaceSum) count() int64 {
 	return s.items
 }
 
-// finish makes the board one that nodes can start on: leases have run out, caps hold,
-// counters go on beyond what they gave out by far more where beyond says so. What last
-// adds goes with the end of the mark.
-func (l *load) finish(ctx context.Context, beyond func(space board.Space, key string) int64, last func(*board.Batch)) error {
+// settle makes the board one that nodes could start on: leases have run out, caps hold,
+// counters go on beyond what they gave out by far more where beyond says so.
+func (l *load) settle(ctx context.Context, beyond func(space board.Space, key string) int64) error {
 	if err := l.lapse(ctx); err != nil {
 		return fmt.Errorf("let leases run out: %w", err)
 	}
@@ -385,9 +373,11 @@ func (l *load) finish(ctx context.Context, beyond func(space board.Space, key st
 			return err
 		}
 	}
-	if err := forgetNodes(ctx, l.board); err != nil {
-		return err
-	}
+	return forgetNodes(ctx, l.board)
+}
+
+// end takes the mark away, so that nodes do start on the board. What last adds goes with it.
+func (l *load) end(ctx context.Context, last func(*board.Batch)) error {
 	done := new(board.Batch).Delete(layout.Restoring)
 	last(done)
 	return l.board.Commit(ctx, *done)

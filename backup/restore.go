@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -76,7 +75,10 @@ func Restore(ctx context.Context, from io.Reader, t Target) (s Summary, err erro
 	if err := t.pair(ctx, r.rows); err != nil {
 		return s, err
 	}
-	return s, r.load.finish(ctx, beyond, func(b *board.Batch) {
+	if err := r.load.settle(ctx, beyond); err != nil {
+		return s, err
+	}
+	return s, r.load.end(ctx, func(b *board.Batch) {
 		b.NextEpoch(time.Now(), "restored from a backup of "+s.Head.at()+": what came after it is lost")
 		for name, at := range r.made {
 			b.Set(layout.Streams, board.Field{Name: string(name), Value: at})
@@ -273,59 +275,4 @@ func replaceFile(path string, data []byte) error {
 		return domain.FileErrorf(err, "restore %q: %v", path, err)
 	}
 	return nil
-}
-
-// Side is a board to copy from or to.
-type Side struct {
-	Board board.Board
-	// Name is what people call it.
-	Name string
-	// Alone says that nobody else can have it open.
-	Alone bool
-}
-
-// Copy fills a board with what lies on another one, which nobody works on meanwhile.
-// Nothing is lost by it, so no epoch begins.
-//
-// Errors: as of [Restore].
-func Copy(ctx context.Context, from, to Side, overwrite bool, progress func(items int64)) (s Summary, err error) {
-	if err := Unfinished(ctx, from.Board); err != nil {
-		return s, fmt.Errorf("the board to copy from: %w", err)
-	}
-	if err := unused(ctx, from.Board, from.Alone); err != nil {
-		return s, fmt.Errorf("the board to copy from: %w", err)
-	}
-	l, err := mark(ctx, to.Board, from.Name, to.Alone, overwrite)
-	if err != nil {
-		return s, err
-	}
-	switch {
-	case l.goesOn:
-		err = prune(ctx, from.Board, to.Board)
-	case l.again:
-		err = empty(ctx, to.Board)
-	}
-	if err != nil {
-		return s, err
-	}
-	sum, spaces := newDigest(), map[board.Space]struct{}{}
-	s.Skipped, err = ahead(ctx, from.Board, func(list []item) error {
-		for _, it := range list {
-			s.count(it)
-			sum.add(it)
-			spaces[it.space] = struct{}{}
-		}
-		if progress != nil {
-			progress(s.Items())
-		}
-		return l.add(ctx, list)
-	})
-	s.Spaces, s.Digest = len(spaces), sum.String()
-	if err != nil {
-		return s, err
-	}
-	if err := l.compare(ctx); err != nil {
-		return s, err
-	}
-	return s, l.finish(ctx, func(board.Space, string) int64 { return 0 }, func(*board.Batch) {})
 }

@@ -22,7 +22,13 @@ func prune(ctx context.Context, from, to board.Board) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range spaces {
+	more, err := from.Spaces(ctx) // nothing may have been committed yet to some of them
+	if err != nil {
+		return err
+	}
+	spaces = append(spaces, more...)
+	slices.Sort(spaces)
+	for _, s := range slices.Compact(spaces) {
 		if err := pruneKeys(ctx, from, to, s); err != nil {
 			return err
 		}
@@ -111,4 +117,37 @@ func (l *load) missing(ctx context.Context, list []item) ([]item, error) {
 		err = l.board.Commit(ctx, gone)
 	}
 	return rest, err
+}
+
+// displace removes from under the keys of some items what is of a kind that no board has, a
+// string of Redis say: nobody lists it, and nothing could be written there. What such a thing
+// has to itself is another program's, and stays.
+func (l *load) displace(ctx context.Context, list []item) error {
+	if !l.again {
+		return nil
+	}
+	keys := map[board.Space][]string{}
+	for _, it := range list {
+		if it.kind == kindRecord || it.from == 0 && (it.kind == kindList || it.kind == kindSet) {
+			keys[it.space] = append(keys[it.space], it.key)
+		}
+	}
+	for s, keys := range keys {
+		stats, err := l.board.Stat(ctx, s, keys...)
+		if err != nil {
+			return err
+		}
+		batch := board.Batch{Space: s}
+		for i, stat := range stats {
+			if stat.Kind == board.KindOther {
+				batch.Delete(keys[i])
+			}
+		}
+		for part := range slices.Chunk(batch.Ops, board.MaxOps) {
+			if err := l.board.Commit(ctx, board.Batch{Space: s, Ops: part}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ const (
 	NodeID = "id" // which data folder the name belongs to
 	// NodeVersion is that of its program.
 	NodeVersion = "version"
+	NodeStarted = "started_ms"
 	NodeSeen    = "seen_ms" // when it last said that it is alive; 0 when it stopped
 )
 
@@ -32,7 +33,7 @@ var nodeTable = newTable(
 	list("circles", wantList, func(n *domain.Node) *[]domain.ServedCircle { return &n.Circles }),
 	list("effects", wantList, func(n *domain.Node) *[]string { return &n.Effects }),
 	list("off", wantList, func(n *domain.Node) *[]domain.Off { return &n.Off }),
-	number("started_ms", func(n *domain.Node) *int64 { return &n.StartedMs }),
+	number(NodeStarted, func(n *domain.Node) *int64 { return &n.StartedMs }),
 	number(NodeSeen, func(n *domain.Node) *int64 { return &n.SeenMs }).readOnly(),
 )
 
