@@ -58,9 +58,6 @@ func (s *Store) Receive(ctx context.Context, tenant domain.TenantID, name string
 		return Asked{}, err
 	}
 	a := Asked{Webhook: w}
-	if w.State.OldUntilMs <= now.UnixMilli() {
-		sealed.old = secret.Sealed{}
-	}
 	secrets, err := s.open(ctx, tenant, name, sealed)
 	if err != nil {
 		s.log.Error("the secret of a webhook cannot be read", "context", uint32(tenant), "webhook", name, "err", err)
@@ -91,7 +88,7 @@ type unproven struct{ why string }
 func (e *unproven) Error() string { return errUnproven.Error() }
 func (e *unproven) Unwrap() error { return domain.ErrUnauthenticated }
 
-// Opens finds out whether the secrets of a webhook can be opened here.
+// Opens finds out whether the secret of a webhook can be opened here.
 //
 // Errors: [domain.ErrNotFound], and those of the keys.
 func (s *Store) Opens(ctx context.Context, tenant domain.TenantID, name string) error {
@@ -102,29 +99,41 @@ func (s *Store) Opens(ctx context.Context, tenant domain.TenantID, name string) 
 	return err
 }
 
-// open opens the secrets of a webhook: two, as the decoy stands in for what there is not.
+// open opens the secrets of a webhook: two, as the decoy stands in for what there is not, and for
+// the one before where that is lost, as its key may be: the one that was set since is right.
 func (s *Store) open(ctx context.Context, tenant domain.TenantID, name string, sealed sealedPair) ([]string, error) {
 	var secrets []string
-	for _, one := range []secret.Sealed{sealed.now, sealed.old} {
-		at := sealedAt(tenant, name)
-		if one.Text == "" {
-			var err error
-			one, err = s.decoy(ctx)
+	for i, one := range []secret.Sealed{sealed.now, sealed.old} {
+		text, err := "", error(nil)
+		if one.Text != "" {
+			text, err = s.seal.Open(ctx, sealedAt(tenant, name), one)
+		}
+		if one.Text == "" || i > 0 && lost(err) {
+			text, err = s.standIn(ctx)
 			if errors.Is(err, domain.ErrConflict) {
 				continue // nothing can be sealed here, as on a board that was moved; what was can be opened
 			}
-			if err != nil {
-				return nil, err
-			}
-			at = decoyAt
 		}
-		text, err := s.seal.Open(ctx, at, one)
 		if err != nil {
 			return nil, err
 		}
 		secrets = append(secrets, text)
 	}
 	return secrets, nil
+}
+
+// lost reports whether what was sealed cannot be opened here, today or tomorrow.
+func lost(err error) bool {
+	return errors.Is(err, domain.ErrConflict) || errors.Is(err, domain.ErrInvalid)
+}
+
+// standIn opens the decoy.
+func (s *Store) standIn(ctx context.Context) (string, error) {
+	decoy, err := s.decoy(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.seal.Open(ctx, decoyAt, decoy)
 }
 
 // decoyAt is the place of the decoy, which is no webhook's.

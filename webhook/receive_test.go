@@ -309,6 +309,51 @@ func TestRotation(t *testing.T) {
 }
 
 // TestASecretOfAnotherWebhookOpensNothing: whoever may write to the store could copy one.
+// TestRotationAfterTheKeyIsLost: the new secret is taken at once, and nothing is said of the one
+// before, which nobody can check; so also where a program of before has kept that.
+func TestRotationAfterTheKeyIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.create(domain.Webhook{})
+		dir := t.TempDir()
+		restored := func() { r.hooks = webhook.New(r.b, secret.New(r.b, secret.Config{KeyFile: dir + "/key"}), nil) }
+		heals := func(when, fresh string) {
+			t.Helper()
+			if _, err := r.send(signed(fresh, when)); err != nil {
+				t.Errorf("%s: the new secret: got %v", when, err)
+			}
+			if _, err := r.send(signed(given, when)); !errors.Is(err, domain.ErrUnauthenticated) {
+				t.Errorf("%s: the one before: got %v", when, err)
+			}
+			if err := r.hooks.Opens(t.Context(), tenant, "deploy"); err != nil {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		was, err := r.b.Get(t.Context(), 7, layout.Webhook("deploy"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored()
+		if err := r.hooks.Opens(t.Context(), tenant, "deploy"); err == nil {
+			t.Error("it opens without its key")
+		}
+		w, fresh, err := r.hooks.Rotate(t.Context(), tenant, "deploy", "", 24*time.Hour)
+		if err != nil || w.State.OldUntilMs != 0 {
+			t.Fatalf("got %+v, %v", w, err)
+		}
+		heals("rotated", fresh)
+		kept := &board.Batch{Space: 7}
+		kept.Set(layout.Webhook("deploy"), board.Field{Name: layout.WebhookOldSecret, Value: was[0].Get(layout.WebhookSecret)},
+			board.Field{Name: "old_until_ms", Value: strconv.FormatInt(time.Now().Add(time.Minute).UnixMilli(), 10)})
+		if err := r.b.Commit(t.Context(), *kept); err != nil {
+			t.Fatal(err)
+		}
+		heals("kept by another program", fresh)
+		time.Sleep(time.Hour)
+		heals("later", fresh)
+	})
+}
+
 func TestASecretOfAnotherWebhookOpensNothing(t *testing.T) {
 	r := newRig(t)
 	r.create(domain.Webhook{})

@@ -145,6 +145,7 @@ func (s *Store) Show(ctx context.Context, tenant domain.TenantID, name string) (
 	return w, err
 }
 
+// read reads a webhook, and those of its secrets that hold.
 func (s *Store) read(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, sealedPair, error) {
 	if err := domain.ValidateWebhookName("webhook", name); err != nil {
 		return nil, sealedPair{}, err
@@ -159,10 +160,11 @@ func (s *Store) read(ctx context.Context, tenant domain.TenantID, name string) (
 		return nil, sealedPair{}, domain.NotFoundf("webhook %q is not there", name)
 	}
 	w, err := layout.DecodeWebhook(key, rec)
-	return w, sealedPair{
-		secret.Sealed{Text: rec.Get(layout.WebhookSecret), Key: rec.Get(layout.WebhookSecretKey)},
-		secret.Sealed{Text: rec.Get(layout.WebhookOldSecret), Key: rec.Get(layout.WebhookOldSecretKey)},
-	}, err
+	sealed := sealedPair{now: secret.Sealed{Text: rec.Get(layout.WebhookSecret), Key: rec.Get(layout.WebhookSecretKey)}}
+	if err == nil && w.State.OldUntilMs > time.Now().UnixMilli() {
+		sealed.old = secret.Sealed{Text: rec.Get(layout.WebhookOldSecret), Key: rec.Get(layout.WebhookOldSecretKey)}
+	}
+	return w, sealed, err
 }
 
 // List lists the webhooks of a context by name.
@@ -209,7 +211,8 @@ func (s *Store) Update(ctx context.Context, tenant domain.TenantID, def domain.W
 	})
 }
 
-// Rotate gives a webhook another secret, and takes the one before for as long as keep, too.
+// Rotate gives a webhook another secret, and takes the one before for as long as keep, too, unless
+// that cannot be opened any more, as after a restore without its key.
 // given is the new one; "": one is made. It returns it, which is never told again.
 //
 // Errors: as [Store.Create], and [domain.ErrNotFound].
@@ -232,7 +235,7 @@ func (s *Store) Rotate(ctx context.Context, tenant domain.TenantID, name, given 
 		w.State.RotatedMs, w.State.OldUntilMs = now.UnixMilli(), 0
 		fields := []board.Field{{Name: layout.WebhookSecret, Value: sealed.Text}, {Name: layout.WebhookSecretKey, Value: sealed.Key},
 			{Name: layout.WebhookOldSecret}, {Name: layout.WebhookOldSecretKey}}
-		if keep > 0 {
+		if _, err := s.seal.Open(ctx, sealedAt(tenant, name), was.now); keep > 0 && !lost(err) {
 			w.State.OldUntilMs = now.Add(keep).UnixMilli()
 			fields[2].Value, fields[3].Value = was.now.Text, was.now.Key
 		}
