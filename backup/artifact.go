@@ -9,10 +9,12 @@ import (
 	"hash"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/ramet-run/ramet/artifact"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // This file has the files that jobs left.
@@ -25,7 +27,7 @@ type blob struct {
 
 func (b blob) String() string { return fmt.Sprintf("%s of context %d", b.Sum, b.Context) }
 
-// maxDamaged bounds how many damaged blobs are named.
+// maxDamaged bounds how many damaged blobs are named, and how many that are missing.
 const maxDamaged = 100
 
 // hasArtifacts finds out whether a store has anything of the board's contexts. It is asked
@@ -42,23 +44,123 @@ func hasArtifacts(ctx context.Context, from artifact.Store, spaces []board.Space
 	return false, nil
 }
 
-// artifacts writes what a store has of the board's contexts. What is put meanwhile may be
-// there, too; what is swept meanwhile is nobody's.
-func (w *Writer) artifacts(ctx context.Context, from artifact.Store, spaces []board.Space, s *Summary) error {
-	if !s.Head.Artifacts {
+// artifacts writes what a store has of the board's contexts, and names what it has lost. What is
+// put meanwhile may be there, too; what is swept meanwhile is nobody's.
+func (w *Writer) artifacts(ctx context.Context, src Source, b board.Board, spaces []board.Space, s *Summary) error {
+	if src.Artifacts == nil {
 		return nil
 	}
 	for _, space := range spaces {
-		for b, err := range from.Blobs(ctx, domain.TenantID(space)) {
+		has := map[string]struct{}{}
+		for at, err := range src.Artifacts.Blobs(ctx, domain.TenantID(space)) {
 			if err != nil {
 				return err
 			}
-			if err := w.artifact(ctx, from, blob{Context: domain.TenantID(space), Sum: b.Sum}, s); err != nil {
+			has[at.Sum] = struct{}{}
+			if !s.Head.Artifacts {
+				continue // it came since
+			}
+			if err := w.artifact(ctx, src.Artifacts, blob{Context: domain.TenantID(space), Sum: at.Sum}, s); err != nil {
 				return err
 			}
 		}
+		l := &losses{src: src, space: space, has: has, Summary: s}
+		if err := l.look(ctx, b); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// losses looks for files of a context that the board names and the store has not.
+type losses struct {
+	src   Source
+	space board.Space
+	has   map[string]struct{}
+	*Summary
+}
+
+// look goes through the jobs that left files, as the backup has them.
+func (l *losses) look(ctx context.Context, b board.Board) error {
+	for after := ""; ; {
+		members, err := b.Members(ctx, l.space, layout.ArtifactIndex, after, membersPage)
+		if errors.Is(err, domain.ErrInvalid) || err == nil && len(members) == 0 {
+			return nil // it is no set
+		}
+		if err != nil {
+			return err
+		}
+		after = members[len(members)-1]
+		var jobs []domain.JobKey
+		var keys []string
+		for _, m := range members {
+			if job, err := layout.ParseArtifactMember(m); err == nil {
+				jobs, keys = append(jobs, job), append(keys, layout.Artifacts(job))
+			}
+		}
+		recs, err := board.Listed(ctx, b, l.space, []string{layout.ArtifactManifest}, keys)
+		if err != nil {
+			return err
+		}
+		for i, r := range recs {
+			if manifest := r.Get(layout.ArtifactManifest); artifact.ValidateSum(manifest) == nil {
+				if err := l.of(ctx, jobs[i], manifest); err != nil || len(l.Missing) >= maxDamaged {
+					return err
+				}
+			}
+		}
+		if len(members) < membersPage {
+			return nil
+		}
+	}
+}
+
+// of names what is not there of the files of a job, or their list.
+func (l *losses) of(ctx context.Context, job domain.JobKey, manifest string) error {
+	if gone, err := l.lacks(ctx, job, manifest, manifest); err != nil || gone {
+		return l.name(err, "the list of all files", manifest, job)
+	}
+	for f, err := range artifact.Files(ctx, l.src.Artifacts, domain.TenantID(l.space), manifest) {
+		if errors.Is(err, domain.ErrNotFound) || errors.Is(err, domain.ErrInvalid) {
+			return nil // swept, or damaged, which is told by whoever reads its bytes
+		}
+		if err != nil {
+			return err
+		}
+		gone, err := l.lacks(ctx, job, manifest, f.SHA256)
+		if err != nil || gone {
+			err = l.name(err, strconv.Quote(f.Path), f.SHA256, job)
+		}
+		if err != nil || len(l.Missing) >= maxDamaged {
+			return err
+		}
+	}
+	return nil
+}
+
+// lacks reports whether the store has not what a job left. It may have got it since, or may have
+// given it up since with the job: so both are asked once more.
+func (l *losses) lacks(ctx context.Context, job domain.JobKey, manifest, sum string) (bool, error) {
+	if _, ok := l.has[sum]; ok {
+		return false, nil
+	}
+	r, _, err := l.src.Artifacts.Open(ctx, domain.TenantID(l.space), sum, 0)
+	if err == nil {
+		return false, r.Close()
+	}
+	if !errors.Is(err, domain.ErrNotFound) {
+		return false, err
+	}
+	recs, err := board.Readable(l.src.Board.Get(ctx, l.space, layout.Artifacts(job)))
+	return err == nil && recs[0].Get(layout.ArtifactManifest) == manifest, err
+}
+
+// name says that one is missing, unless it is not known whether it is.
+func (l *losses) name(err error, what, sum string, job domain.JobKey) error {
+	if err == nil {
+		l.Missing = append(l.Missing, fmt.Sprintf("%s of %s of context %d (%s)", what, job, l.space, sum))
+	}
+	return err
 }
 
 // artifact writes a blob as it lies in the store. One that is damaged there is no reason to

@@ -313,6 +313,76 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
+// TestMissingArtifacts: a file that a job left and the store has lost is named, and keeps nobody from
+// the rest; one that went with its job is none.
+func TestMissingArtifacts(t *testing.T) {
+	src := &sweeping{Board: memboard.Open()}
+	living(t, src)
+	dir := t.TempDir()
+	store := openFolder(t, dir)
+	put := func(data io.ReadSeeker) string {
+		t.Helper()
+		b, err := store.Put(t.Context(), 7, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Sum
+	}
+	lose := func(sum string) {
+		t.Helper()
+		if err := os.Remove(filepath.Join(dir, "7", sum[:2], sum)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := map[domain.JobID]string{} // manifests
+	for job := domain.JobID(1); job <= 4; job++ {
+		report := put(strings.NewReader(fmt.Sprint("report ", job)))
+		left[job] = put(artifact.Manifest([]domain.Artifact{{Path: "dist/report", SHA256: report, Size: 8}, {Path: "kept", SHA256: put(strings.NewReader("kept")), Size: 4}}))
+		set := &domain.ArtifactSet{Job: domain.JobKey{Caller: 1, ID: job}, Manifest: left[job], Files: 2, Bytes: 12}
+		b := &board.Batch{Space: 7}
+		b.Set(layout.Artifacts(set.Job), layout.EncodeArtifacts(set)...).Include(layout.ArtifactIndex, layout.ArtifactMember(set))
+		if err := src.Commit(t.Context(), *b); err != nil {
+			t.Fatal(err)
+		}
+		if job == 2 || job == 4 {
+			lose(report)
+		}
+	}
+	lose(left[3])
+	src.swept = layout.Artifacts(domain.JobKey{Caller: 1, ID: 4})
+	var text bytes.Buffer
+	wrote, err := backup.Write(t.Context(), &text, backup.Source{Board: src, Artifacts: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := backup.Verify(t.Context(), bytes.NewReader(text.Bytes()), nil)
+	if err != nil || !slices.Equal(read.Missing, wrote.Missing) || len(read.Damaged) > 0 {
+		t.Errorf("got %+v, %v; want what was written", read, err)
+	}
+	if len(wrote.Missing) != 2 || !strings.HasPrefix(wrote.Missing[0], `"dist/report" of job:1:2 of context 7 (`) ||
+		!strings.HasPrefix(wrote.Missing[1], "the list of all files of job:1:3 of context 7 ("+left[3]) {
+		t.Errorf("named %q", wrote.Missing)
+	}
+	if _, err := backup.Restore(t.Context(), bytes.NewReader(text.Bytes()),
+		backup.Target{Board: memboard.Open(), Artifacts: openFolder(t, t.TempDir()), Folder: t.TempDir()}); err != nil {
+		t.Error(err)
+	}
+}
+
+// sweeping is a board of which a record goes as soon as it was read whole.
+type sweeping struct {
+	board.Board
+	swept string
+}
+
+func (s *sweeping) Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+	recs, err := s.Board.Get(ctx, space, keys...)
+	if len(keys) == 1 && keys[0] == s.swept {
+		return []board.Record{nil}, err
+	}
+	return recs, err
+}
+
 // TestSealed: who restores is told how many secrets want a key that is not in the backup.
 func TestSealed(t *testing.T) {
 	src := memboard.Open()

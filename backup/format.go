@@ -75,10 +75,12 @@ type Summary struct {
 	// that had the board for itself. That key is in no backup.
 	Sealed int64 `json:"sealed,omitzero"`
 	// Artifacts are blobs that jobs left, and Damaged those of them, at most 100, that were
-	// not what they should be when they were backed up.
+	// not what they should be when they were backed up. Missing are files, at most 100, that
+	// jobs left and the store had no more: who reads the backup has it from its end.
 	Artifacts     int64    `json:"artifacts,omitzero"`
 	ArtifactBytes int64    `json:"artifact_bytes,omitzero"`
 	Damaged       []string `json:"damaged,omitzero"`
+	Missing       []string `json:"missing,omitzero"`
 
 	Bytes   int64  `json:"bytes"`            // before compression
 	Skipped int64  `json:"skipped,omitzero"` // keys of a kind that no board has, or that cannot be read

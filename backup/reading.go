@@ -185,6 +185,7 @@ func (g *reading) end(payload []byte) error {
 		return err
 	}
 	g.Spaces, g.Digest, g.Bytes, g.Skipped = len(g.spaces), g.sum.String(), end.Bytes, end.Skipped
+	g.Missing = end.Missing
 	end.Sealed = g.Sealed // earlier programs counted none
 	if !reflect.DeepEqual(g.Summary, end) {
 		return domain.Invalidf("the backup has not what its end says it has: %d items of the board and %d archived records, want %d and %d; "+

@@ -102,7 +102,7 @@ func Write(ctx context.Context, to io.Writer, src Source) (s Summary, err error)
 		func() error { return w.board(ctx, b, &s) },
 		func() error { return w.archive(ctx, rows, &s) },
 		func() error { return w.streams(ctx, src.Streams, &s) },
-		func() error { return w.artifacts(ctx, src.Artifacts, spaces, &s) },
+		func() error { return w.artifacts(ctx, src, b, spaces, &s) },
 	} {
 		if err := part(); err != nil {
 			return s, err

@@ -52,6 +52,9 @@ func (p *parts) backup(ctx context.Context, to io.Writer) error {
 	if len(s.Damaged) > 0 {
 		p.log.WarnContext(ctx, "files that jobs left are damaged in the store, and so in the backup", "artifacts", s.Damaged)
 	}
+	if len(s.Missing) > 0 {
+		p.log.WarnContext(ctx, "files that jobs left are missing in the store, and so in the backup", "artifacts", s.Missing)
+	}
 	p.log.InfoContext(ctx, "node was backed up", "records", s.Records, "archived", s.Archived, "streams", s.Streams, "artifacts", s.Artifacts,
 		"bytes", s.Bytes)
 	return nil

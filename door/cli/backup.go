@@ -83,10 +83,10 @@ the place. No node is asked.`,
 			if err != nil {
 				return err
 			}
-			if err := a.print(s, func(t *table) { summaryTable(t, args[0], s) }); err != nil || len(s.Damaged) == 0 {
+			if err := a.print(s, func(t *table) { summaryTable(t, args[0], s) }); err != nil {
 				return err
 			}
-			return domain.Invalidf("the backup has damaged artifacts: %s; all else in it is whole, and can be restored", strings.Join(s.Damaged, ", "))
+			return lacks(s)
 		},
 	}
 	from.openFlags(c)
@@ -157,6 +157,21 @@ No node may use either. The archive, event streams and keys stay where they are.
 	return noun("board", "Move a board", copied)
 }
 
+// lacks refuses a backup for files that jobs left and it has not as they were.
+func lacks(s backup.Summary) error {
+	var wrong []string
+	if len(s.Damaged) > 0 {
+		wrong = append(wrong, "has damaged artifacts: "+strings.Join(s.Damaged, ", "))
+	}
+	if len(s.Missing) > 0 {
+		wrong = append(wrong, "lacks files that the store had lost: "+strings.Join(s.Missing, ", "))
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return domain.Invalidf("the backup %s; all else in it is whole, and can be restored", strings.Join(wrong, ", and "))
+}
+
 func summaryTable(t *table, name string, s backup.Summary) {
 	t.field("backup", name)
 	t.field("of", fmt.Sprintf("node %s (%s), board %s", s.Head.Node, s.Head.Program, s.Head.Kind))
@@ -179,6 +194,9 @@ func summaryTable(t *table, name string, s backup.Summary) {
 	}
 	for _, name := range s.Damaged {
 		t.field("damaged", name+" was so in the store already: no restore has it")
+	}
+	for _, name := range s.Missing {
+		t.field("missing", name+" was not in the store any more: no restore has it")
 	}
 	if s.Sealed > 0 {
 		t.field("sealed", fmt.Sprintf("%d secrets of contexts and webhooks open with secrets.key of that node only, which is in no backup: keep a copy, and put "+
