@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -178,6 +179,7 @@ func (h *hearing) bury(ctx context.Context, o *one) error {
 	if err := h.w.s.board.Commit(ctx, b); err != nil {
 		return err
 	}
+	h.w.cfg.Observer.ListenerDead(d.Kind)
 	h.letters.tell(d)
 	return nil
 }
@@ -189,24 +191,37 @@ type letters struct {
 	log    *slog.Logger
 	tenant domain.TenantID
 	name   string
-	told   time.Time // when it last did
-	more   int       // that it has not told of since
+
+	mu    sync.Mutex
+	told  time.Time   // when it last did
+	more  int         // that it has not told of since
+	later *time.Timer // tells of them when the minute is over; nil: there are none
 }
 
 func (l *letters) tell(d *domain.DeadLetter) {
-	if time.Since(l.told) < tellEvery {
-		l.more++
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if wait := tellEvery - time.Since(l.told); wait > 0 {
+		if l.more++; l.later == nil {
+			l.later = time.AfterFunc(wait, l.rest)
+		}
 		return
 	}
-	l.log.Warn("dead letter", "context", uint32(l.tenant), "listener", l.name, "kind", d.Kind, "id", d.ID, "cause", d.Cause, "more", l.more)
-	l.told, l.more = time.Now(), 0
+	l.log.Warn("dead letter", "context", uint32(l.tenant), "listener", l.name, "kind", d.Kind, "id", d.ID, "cause", d.Cause)
+	l.told = time.Now()
 }
 
-// rest tells of those that nothing was said of, where the listener is not served here any more.
+// rest tells of those that nothing was said of: after the minute, or where the listener is not
+// served here any more.
 func (l *letters) rest() {
-	if l.more > 0 {
-		l.log.Warn("more dead letters of a listener", "context", uint32(l.tenant), "listener", l.name, "more", l.more)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.later == nil {
+		return
 	}
+	l.later.Stop()
+	l.log.Warn("more dead letters of a listener", "context", uint32(l.tenant), "listener", l.name, "more", l.more)
+	l.told, l.more, l.later = time.Now(), 0, nil
 }
 
 // hold writes down that events wait, and for what; not each time.

@@ -51,7 +51,19 @@ type Config struct {
 	HeldPause time.Duration
 	// Logger takes what a person running it should know. Default: none.
 	Logger *slog.Logger
+	// Observer is told what happens, for metrics. Default: nobody.
+	Observer Observer
 }
+
+// Observer is told what listeners do. Its methods must be quick.
+type Observer interface {
+	// ListenerDead is told of a dead letter.
+	ListenerDead(kind domain.DeadKind)
+}
+
+type noObserver struct{}
+
+func (noObserver) ListenerDead(domain.DeadKind) {}
 
 // Worker starts flows for the events of all listeners, together with those of other nodes.
 type Worker struct {
@@ -70,6 +82,9 @@ func NewWorker(s *Store, flows FlowMaker, cfg Config) *Worker {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = noObserver{}
 	}
 	return &Worker{s: s, flows: flows, cfg: cfg, log: cfg.Logger}
 }

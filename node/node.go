@@ -78,6 +78,7 @@ var (
 	_ circle.Observer           = (*telemetry.Metrics)(nil)
 	_ saga.Observer             = (*telemetry.Metrics)(nil)
 	_ effect.Observer           = (*telemetry.Metrics)(nil)
+	_ listener.Observer         = (*telemetry.Metrics)(nil)
 )
 
 // New prepares a node on b: it learns who it is, looks at its runtimes and

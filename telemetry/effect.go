@@ -48,7 +48,10 @@ func (m *Metrics) EffectEnded(name string, r domain.ResultType, _ int, took time
 }
 
 // EffectDead counts a dead letter.
-func (m *Metrics) EffectDead(name string) { m.effects.dead.WithLabelValues(name).Inc() }
+func (m *Metrics) EffectDead(name string) {
+	m.effects.dead.WithLabelValues(name).Inc()
+	m.deadLetter(domain.DeadEffect)
+}
 
 // BreakerTurned shows whether a target is left alone.
 func (m *Metrics) BreakerTurned(target string, state string) {

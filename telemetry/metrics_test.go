@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -228,6 +229,7 @@ func everything(m *telemetry.Metrics) {
 	m.SagaEvents("order", 1, 1, 1, time.Second)
 	m.SagaSent("effect", 1, time.Second)
 	m.SagaDead(domain.DeadSaga)
+	m.ListenerDead(domain.DeadEvent)
 	m.ScheduleTimes(7, "nightly", domain.ScheduleMade, 1, time.Second)
 	m.MessageSent("job")
 	m.MessageReceived("job")
@@ -235,6 +237,18 @@ func everything(m *telemetry.Metrics) {
 	m.MessageEnded("job", domain.MessageProcessed, time.Second)
 	m.Committed("ok", 1, 1, time.Second)
 	m.BoardFailed("get")
+}
+
+// TestDeadLettersAreCountedTogether, whoever gave up: an alert asks one metric for all.
+func TestDeadLettersAreCountedTogether(t *testing.T) {
+	m := telemetry.NewMetrics(7)
+	everything(m)
+	text := scrape(t, m)
+	for _, kind := range []domain.DeadKind{domain.DeadSaga, domain.DeadEvent, domain.DeadEffect} {
+		if want := fmt.Sprintf("ramet_dead_letters_total{kind=%q} 1\n", kind); !strings.Contains(text, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
 }
 
 // TestAllThatIsDescribedIsShown, with the labels that it is described with, and nothing else.

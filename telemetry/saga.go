@@ -54,7 +54,13 @@ func (m *Metrics) SagaSent(kind domain.WorkKind, n int, lag time.Duration) {
 	m.sagas.lag.WithLabelValues(string(kind)).Observe(lag.Seconds())
 }
 
-// SagaDead counts a dead letter.
-func (m *Metrics) SagaDead(kind domain.DeadKind) {
+// SagaDead counts a dead letter of a saga.
+func (m *Metrics) SagaDead(kind domain.DeadKind) { m.deadLetter(kind) }
+
+// ListenerDead counts one of a listener.
+func (m *Metrics) ListenerDead(kind domain.DeadKind) { m.deadLetter(kind) }
+
+// deadLetter counts one, whoever gave up.
+func (m *Metrics) deadLetter(kind domain.DeadKind) {
 	m.sagas.dead.WithLabelValues(string(kind)).Inc()
 }
