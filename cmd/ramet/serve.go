@@ -33,6 +33,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 
 // serveOne is one life of a node; dev is what it has beside where it is for development.
 func serveOne(ctx context.Context, o *cli.ServeOptions, dev *development) error {
+	told := ctx
 	ctx, drain := context.WithCancel(ctx)
 	defer drain()
 	p, err := assemble(ctx, options{drain: drain, dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile,
@@ -41,6 +42,9 @@ func serveOne(ctx context.Context, o *cli.ServeOptions, dev *development) error 
 		runnerID: o.RunnerID, grace: o.Grace, lease: o.Lease, labels: o.Labels, buses: o.Buses, streamURL: o.Stream,
 		mayLose: o.MayLose, acceptLoss: o.AcceptLoss, circles: o.Circles,
 		circlesOnly: o.CirclesOnly, resp: o.RESP, serve: true, wait: leaveWait, run: !o.CirclesOnly, log: o.Logger, dev: dev})
+	if told.Err() != nil && errors.Is(err, told.Err()) {
+		return nil // it was told to end while it waited for its board, and does as a node that runs
+	}
 	if err != nil {
 		return err
 	}

@@ -153,6 +153,10 @@ func TestKubernetesObjectsBelongTogether(t *testing.T) {
 				if get["path"] != path {
 					t.Errorf("%s looks at %v, want %s", probe, get["path"], path)
 				}
+				period, _ := at["periodSeconds"].(int)
+				if times, _ := at["failureThreshold"].(int); probe == "startupProbe" && period*times < 30*60 {
+					t.Errorf("a node has %d s to start, and a Redis takes longer to load its data", period*times)
+				}
 			}
 		}
 	}
