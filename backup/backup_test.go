@@ -337,7 +337,8 @@ func TestMissingArtifacts(t *testing.T) {
 	left := map[domain.JobID]string{} // manifests
 	for job := domain.JobID(1); job <= 4; job++ {
 		report := put(strings.NewReader(fmt.Sprint("report ", job)))
-		left[job] = put(artifact.Manifest([]domain.Artifact{{Path: "dist/report", SHA256: report, Size: 8}, {Path: "kept", SHA256: put(strings.NewReader("kept")), Size: 4}}))
+		kept := put(strings.NewReader("kept"))
+		left[job] = put(artifact.Manifest([]domain.Artifact{{Path: "dist/report", SHA256: report, Size: 8}, {Path: "kept", SHA256: kept, Size: 4}}))
 		set := &domain.ArtifactSet{Job: domain.JobKey{Caller: 1, ID: job}, Manifest: left[job], Files: 2, Bytes: 12}
 		b := &board.Batch{Space: 7}
 		b.Set(layout.Artifacts(set.Job), layout.EncodeArtifacts(set)...).Include(layout.ArtifactIndex, layout.ArtifactMember(set))
