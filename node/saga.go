@@ -50,7 +50,8 @@ func (n *Node) openSagas(ctx context.Context) error {
 	c := n.cfg.Sagas
 	if c.Log != nil {
 		n.Listeners = listener.New(precondition.Over(n.board), c.Log, c.Names, n.cfg.Logger)
-		n.listeners = listener.NewWorker(n.Listeners, permittedFlows{n.Flows, n.mayMake, "listener"}, listener.Config{AckWait: n.cfg.Lease, Logger: n.cfg.Logger, Observer: n.Metrics,
+		n.listeners = listener.NewWorker(n.Listeners, permittedFlows{n.Flows, n.mayMake, "listener"}, listener.Config{AckWait: n.cfg.Lease,
+			Logger: n.cfg.Logger, Observer: n.Metrics,
 			May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleSaga) }})
 		n.Sagas = saga.New(n.board, c.Log, saga.Config{Names: c.Names, Banned: n.sagaBanned, Retention: n.cfg.Retention,
 			Logger: n.cfg.Logger, Observer: n.Metrics, Tracer: n.cfg.Tracer,
