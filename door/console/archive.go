@@ -116,13 +116,13 @@ func (v *visit) recordPage() error {
 	if len(r.Body) > 0 {
 		b.Sections = append(b.Sections, section{Title: "Record", Lines: linesOf(indented(string(json.RawMessage(r.Body))))})
 	}
-	if len(r.Logs) > 0 {
+	if logs := r.Logs; len(logs) > 0 {
 		lines := section{Title: "Log"}
-		for i, l := range r.Logs {
-			if i == recordLines {
-				lines.Intro = "The first " + strconv.Itoa(recordLines) + " lines of " + strconv.Itoa(len(r.Logs)) + "; the command has all."
-				break
-			}
+		if len(logs) > recordLines { // the end says what came of it
+			lines.Intro = "The last " + strconv.Itoa(recordLines) + " lines of " + strconv.Itoa(len(logs)) + "; the command has all."
+			logs = logs[len(logs)-recordLines:]
+		}
+		for _, l := range logs {
 			lines.Lines = append(lines.Lines, linesOf(l.Line)...)
 		}
 		b.Sections = append(b.Sections, lines)

@@ -45,6 +45,8 @@ type jobLog struct {
 	// Earlier and Later lead to the other pages, Download has all of it as text.
 	Earlier, Later string
 	Download       string
+	// AtEnd says that the last lines are what people come for.
+	AtEnd bool
 	// Stream has the lines that are still to come, from the one behind the last; "" where
 	// none will.
 	Stream string
@@ -185,7 +187,7 @@ func (v *visit) fillJobTab(p api.JobParams, b *jobBody) (err error) {
 	j := b.Job
 	switch b.Tab {
 	case "log":
-		b.Log, err = v.jobLog(p, !j.Final())
+		b.Log, err = v.jobLog(p, j)
 	case "memory":
 		b.Memory, err = v.memoryOf(p, j)
 	case "data":
@@ -311,19 +313,26 @@ func (v *visit) isolationFact(j *domain.Job) (f fact, ok bool) {
 	return fact{}, false
 }
 
-// jobLog reads a page of a job's log: that of the address, else the first.
-func (v *visit) jobLog(p api.JobParams, alive bool) (*jobLog, error) {
-	from, err := strconv.Atoi(cmp.Or(v.r.FormValue("from"), "0"))
+// jobLog reads a page of a job's log: that of the address, else the last of a job that went
+// wrong, as it says there why, and the first of any other.
+func (v *visit) jobLog(p api.JobParams, j *domain.Job) (*jobLog, error) {
+	asked := v.r.FormValue("from")
+	from, err := strconv.Atoi(cmp.Or(asked, "0"))
 	if err != nil {
-		return nil, domain.Invalidf("from %q: want the number of a line", domain.PlainText(v.r.FormValue("from"), 20))
+		return nil, domain.Invalidf("from %q: want the number of a line", domain.PlainText(asked, 20))
 	}
-	page, err := call(v, api.JobLogs, api.LogParams{JobParams: p, From: from, Limit: logPage + 1})
+	l := &jobLog{Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID), AtEnd: asked == "" && j.Status == domain.JobError}
+	wanted := api.LogParams{JobParams: p, From: from, Limit: logPage + 1}
+	if l.AtEnd {
+		wanted.Limit, wanted.Tail = logPage, logPage
+	}
+	page, err := call(v, api.JobLogs, wanted)
 	if err != nil {
 		return nil, err
 	}
+	from = page.From
 	more := len(page.Logs) > logPage
 	page.Logs = page.Logs[:min(len(page.Logs), logPage)]
-	l := &jobLog{Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID)}
 	before, err := v.attemptBefore(p, from)
 	if err != nil {
 		return nil, err
@@ -339,7 +348,7 @@ func (v *visit) jobLog(p api.JobParams, alive bool) (*jobLog, error) {
 	}
 	if more {
 		l.Later = fmt.Sprintf("%s?from=%d", here, from+logPage)
-	} else if alive {
+	} else if !j.Final() {
 		l.Stream = v.path("jobs/%d/%d/log?from=%d", p.Caller, p.ID, from+len(page.Logs))
 	}
 	return l, nil

@@ -239,12 +239,8 @@ func rangesOf(text string) iter.Seq2[int64, int64] {
 	}
 }
 
-const (
-	// tailLines is how many lines of a log are shown beside what went wrong; tailLook is
-	// how many are read to find them.
-	tailLines = 8
-	tailLook  = 1000
-)
+// tailLines is how many of the last lines of a log are shown beside what went wrong.
+const tailLines = 8
 
 // tailOf is the end of the log of a step's job, or of the first that went wrong or runs.
 func (v *visit) tailOf(s *domain.StepView) (lines []logLine, err error) {
@@ -258,14 +254,15 @@ func (v *visit) tailOf(s *domain.StepView) (lines []logLine, err error) {
 	if err != nil {
 		return nil, nil // it has none
 	}
-	page, err := call(v, api.JobLogs, api.LogParams{JobParams: api.JobParams{Context: v.tenant.ID, Caller: key.Caller, ID: key.ID}, Limit: tailLook})
+	page, err := call(v, api.JobLogs, api.LogParams{JobParams: api.JobParams{Context: v.tenant.ID, Caller: key.Caller, ID: key.ID},
+		LogWanted: api.LogWanted{Tail: tailLines}})
 	if notThere(err) {
 		return nil, nil // it has left the board, and nothing keeps it
 	} else if err != nil {
 		return nil, err
 	}
-	for i := max(0, len(page.Logs)-tailLines); i < len(page.Logs); i++ {
-		lines = append(lines, v.lineOf(i+1, &page.Logs[i]))
+	for i := range page.Logs {
+		lines = append(lines, v.lineOf(page.From+i+1, &page.Logs[i]))
 	}
 	return lines, nil
 }

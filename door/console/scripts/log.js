@@ -36,6 +36,7 @@
 		found.textContent = `${at + 1} of ${hits.length} lines`;
 	});
 
+	if ("end" in log.dataset && !location.hash) log.scrollTop = log.scrollHeight;
 	if (!log.dataset.log) return;
 	let waiting = [];
 	const show = () => {

@@ -1,0 +1,36 @@
+package console_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// said is a script of words that logs n lines, from 1 on, and fails.
+func said(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "say line %d of it\n", i+1)
+	}
+	return b.String() + "err it broke\nfail"
+}
+
+// What went wrong says at its end why: a long log is shown from there.
+func TestTheEndOfALongLogIsShownOfWhatWentWrong(t *testing.T) {
+	r := newRig(t)
+	id := r.flow("name: long\nsteps:\n- {name: talk, script_type: words, script: \"" + strings.ReplaceAll(said(1200), "\n", "\\n") + "\"}\n")
+	r.ended(id)
+	b := r.as(admin)
+	a := b.get(200, path("flows/%d", id))
+	b.has(a, "line 1200 of it", "Step talk failed: it broke")
+	b.hasNot(a, "line 999 of it")
+
+	p := r.job(said(2500))
+	r.jobEnded(p)
+	a = b.get(200, path("jobs/10/%d", p.ID))
+	b.has(a, `id="L2501"`, "it broke", "line 502 of it", "?from=0", "data-end")
+	b.hasNot(a, "line 501 of it", "later lines")
+	a = b.get(200, path("jobs/10/%d?from=0", p.ID))
+	b.has(a, "line 1 of it", `id="L2000"`, "later lines")
+	b.hasNot(a, "it broke", "data-end")
+}
