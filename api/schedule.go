@@ -114,6 +114,9 @@ type ScheduleBackfillParams struct {
 	DryRun bool `json:"-" query:"dry_run"`
 }
 
+// LooksOnly reports that nothing is made, of which the audit log would have to tell.
+func (p *ScheduleBackfillParams) LooksOnly() bool { return p.DryRun }
+
 // ScheduleApplyParams are the parameters of schedule.apply.
 type ScheduleApplyParams struct {
 	Context domain.TenantID `json:"-" path:"context"`

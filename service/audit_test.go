@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -256,5 +257,44 @@ func TestNodesAndRunnersAreShown(t *testing.T) {
 	}
 	if _, err := r.api.As(reader).ShowRunner(t.Context(), api.RunnerParams{Runner: 4, Context: house}); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("a node's runner in a context: got %v", err)
+	}
+}
+
+// To ask what would be done is no act: forms do it with each letter that somebody types.
+func TestToLookIsNotInTheAuditLog(t *testing.T) {
+	looking := 0
+	for _, o := range service.Operations {
+		dry := reflect.ValueOf(o.NewParams()).Elem().FieldByName("DryRun")
+		if !o.ByHand || !dry.IsValid() {
+			continue
+		}
+		looking++
+		params := o.NewParams()
+		reflect.ValueOf(params).Elem().FieldByName("DryRun").SetBool(true)
+		if l, ok := params.(interface{ LooksOnly() bool }); !ok || !l.LooksOnly() {
+			t.Errorf("%s: its dry run is noted as done: want LooksOnly of %T", o.Name, params)
+		}
+	}
+	if looking == 0 {
+		t.Error("no operation that is noted has a dry run")
+	}
+	r := newRig(t)
+	made := &api.ApplyBlueprintParams{Context: house, Text: "name: hello\nsteps:\n- {name: a, script: 'true', script_type: shell}\n"}
+	if err := r.call(admin, "blueprint.apply", made); err != nil {
+		t.Fatal(err)
+	}
+	nightly := domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *"}
+	if err := r.call(admin, "schedule.apply", &api.ScheduleApplyParams{Context: house, Schedule: api.Schedule{Schedule: nightly}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, look := range []bool{true, false} {
+		p := api.ScheduleBackfillParams{ScheduleParams: api.ScheduleParams{Context: house, Name: "nightly"}, From: 1_767_225_600_000, To: 1_767_484_800_000, DryRun: look}
+		before := r.lines(house)
+		if err := r.call(admin, "schedule.backfill", &p); err != nil {
+			t.Fatal(err)
+		}
+		if after := r.lines(house); (len(after) == len(before)) != look {
+			t.Errorf("dry run %v: got %q", look, after)
+		}
 	}
 }

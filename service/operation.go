@@ -246,7 +246,7 @@ func on[P, R any](o api.Op[P, R], call func(Caller, context.Context, P) (R, erro
 			c.first = &first
 		}
 		result, err := call(c, ctx, *params.(*P))
-		if err == nil && o.ByHand && !c.goesOn {
+		if err == nil && o.ByHand && !c.goesOn && !looksOnly(params) {
 			c.api.parts.Audit.Record(domain.AuditEntry{Actor: c.who.Actor, Verb: c.word, Object: first.Object, Context: first.Tenant,
 				Outcome: domain.AuditDone, Detail: detailOf(params)})
 		}
@@ -262,6 +262,12 @@ func wordOf(o *api.Operation) string {
 	}
 	_, verb, _ := strings.Cut(o.Name, ".")
 	return verb
+}
+
+// looksOnly reports whether parameters ask what would be done, which is no act.
+func looksOnly(params any) bool {
+	l, ok := params.(interface{ LooksOnly() bool })
+	return ok && l.LooksOnly()
 }
 
 // detailed are parameters that the audit log says more of.
