@@ -101,6 +101,28 @@ type Schedule struct {
 	State     ScheduleState `json:"state,omitzero"`
 }
 
+// InstantOrDay reads an instant, or a day, which begins as the clocks of the schedule's zone say.
+//
+// Errors: [ErrInvalid].
+func (s *Schedule) InstantOrDay(text string) (Instant, error) {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		at, err := ParseInstant(text)
+		if err != nil {
+			err = fmt.Errorf("%w, or a day: 2026-01-31", err)
+		}
+		return at, err
+	}
+	zone, err := time.LoadLocation(s.Zone)
+	if err != nil {
+		return 0, Invalidf("the zone of schedule %q, %s, is not known on this machine: want a time, as 2026-01-01T00:00:00Z", s.Name, s.Zone)
+	}
+	day, err := time.ParseInLocation(time.DateOnly, text, zone)
+	if err != nil {
+		return 0, Invalidf("%q is no day: %v", text, err)
+	}
+	return ParseInstant(day.Format(time.RFC3339))
+}
+
 // ScheduleState is what has become of a schedule; nobody hands it in.
 type ScheduleState struct {
 	// Revision is one more with each write of the record, which is guarded by

@@ -322,22 +322,14 @@ func (a *app) scheduleBackfill() *cobra.Command {
 
 // instantOrDay reads a time, or a day, which begins when it does in the schedule's zone.
 func (a *app) instantOrDay(ctx context.Context, c *client.Client, name, text string) (domain.Instant, error) {
-	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		return domain.ParseInstant(text)
+	if at, err := domain.ParseInstant(text); err == nil {
+		return at, nil // the schedule is not asked for
 	}
 	s, err := c.Schedule(ctx, a.tenant(), name, 0)
 	if err != nil {
 		return 0, err
 	}
-	zone, err := time.LoadLocation(s.Zone)
-	if err != nil {
-		return 0, domain.Invalidf("the zone of schedule %q, %s, is not known on this machine: want a time, as 2026-01-01T00:00:00Z", name, s.Zone)
-	}
-	day, err := time.ParseInLocation(time.DateOnly, text, zone)
-	if err != nil {
-		return 0, err
-	}
-	return domain.ParseInstant(day.Format(time.RFC3339))
+	return s.InstantOrDay(text)
 }
 
 // backfillTable shows a backfill as it begins, or of a dry run the times that it would be about.

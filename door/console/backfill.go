@@ -28,7 +28,7 @@ func (v *visit) backfillMake() error {
 	b := &makeBody{Title: "Backfill " + s.Name, Verb: "Begin 1 backfill", Check: true, Post: v.path("schedule/backfill"),
 		Intro: "Makes the flows of its past times, oldest first, each with the name that the schedule would have given it: a time makes one flow, ever.",
 		Fields: []formField{{Name: "name", Value: s.Name, Hidden: true},
-			v.field("from", "From", day.AddDate(0, -1, 0).Format(time.RFC3339), "The first time, or what is soon after it."),
+			v.field("from", "From", day.AddDate(0, -1, 0).Format(time.RFC3339), "The first time, or the day of it."),
 			v.field("to", "To", day.Format(time.RFC3339), "It is no part of them, and not after now."),
 			v.field("max", "Under way at once", "1", "How many of its flows, up to "+strconv.Itoa(domain.MaxBackfillAlive)+".")}}
 	b.Fields[1].Needed, b.Fields[2].Needed = true, true
@@ -39,33 +39,33 @@ func (v *visit) backfillMake() error {
 	if v.r.Method == "GET" {
 		return v.showMake(pg, b, nil)
 	}
-	p, faults := v.backfillTyped(s.Name)
+	p, faults := v.backfillTyped(&s.Schedule)
 	if err := faults.all(); err != nil {
 		return v.showMake(pg, b, err)
 	}
-	begun, err := v.backfill(b, p)
+	plan, err := v.backfill(b, p)
 	if err != nil || !v.making() {
 		return v.showMake(pg, b, err)
 	}
-	return v.did(v.path("schedule")+with("name", s.Name, "tab", "flows"), "The backfill goes on by itself: "+begun.String()+".", nil)
+	return v.did(v.path("schedule")+with("name", s.Name, "tab", "flows"), "The backfill of "+plural(plan.Total, "past time")+" has begun, and goes on by itself.", nil)
 }
 
 // backfillTyped is what was typed, and all that cannot be read of it.
-func (v *visit) backfillTyped(name string) (p api.ScheduleBackfillParams, faults wrongs) {
-	p.ScheduleParams = api.ScheduleParams{Context: v.tenant.ID, Name: name}
+func (v *visit) backfillTyped(s *domain.Schedule) (p api.ScheduleBackfillParams, faults wrongs) {
+	p.ScheduleParams = api.ScheduleParams{Context: v.tenant.ID, Name: s.Name}
 	for _, t := range []struct {
 		field string
 		to    *domain.Instant
 	}{{"from", &p.From}, {"to", &p.To}} {
 		if v.typedIn(t.field) == "" {
-			faults.add(at(t.field, domain.Invalidf("say the time %s, as 2026-01-31T02:00:00Z", t.field)))
+			faults.add(at(t.field, domain.Invalidf("say the time %s, as 2026-01-31T02:00:00Z, or a day, as 2026-01-31", t.field)))
 			continue
 		}
 		var err error
-		*t.to, err = domain.ParseInstant(v.typedIn(t.field))
+		*t.to, err = s.InstantOrDay(v.typedIn(t.field))
 		faults.add(at(t.field, err))
 	}
-	most, err := v.numberIn("max")
+	most, err := v.numberUpTo("max", domain.MaxBackfillAlive)
 	faults.add(err)
 	p.Max = int(most)
 	return p, faults
@@ -96,6 +96,8 @@ func (v *visit) backfill(b *makeBody, p api.ScheduleBackfillParams) (api.Schedul
 	b.Verb = "Begin: " + plural(plan.Total-there, "flow")
 	b.Will = "Makes " + plural(plan.Total-there, "flow") + " of " + plural(plan.Total, "past time") + ", " + strconv.Itoa(max(p.Max, 1)) + " at once."
 	switch {
+	case plan.Total == there: // to begin it would only write over what the last one came to
+		b.Verb, b.Will = "", "There is nothing to make: "+counted(there, "past time has its flow", "past times have their flows")+" already."
 	case plan.Total > len(plan.Times):
 		b.Verb, b.Will = "Begin: up to "+plural(plan.Total-there, "flow"), "Makes up to "+plural(plan.Total-there, "flow")+", "+strconv.Itoa(max(p.Max, 1))+
 			" at once: of these past times that have none yet."

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"math"
 	nethttp "net/http"
 	"regexp"
 	"slices"
@@ -19,7 +20,8 @@ import (
 // makeBody is such a form: the template "make".
 type makeBody struct {
 	Title, Intro string
-	Post, Verb   string
+	Post         string
+	Verb         string // "": there is nothing to make
 	Fields       []formField
 	// Check says that what would come of it can be asked for; then it is as one types, too.
 	Check bool
@@ -40,12 +42,27 @@ func (c *Console) mountMake(path string, page func(v *visit) error) {
 	c.inContext("POST "+path, page)
 }
 
-// makeIt is the value of the button that makes something; without it one only looks.
-const makeIt = "make"
+// The values of the buttons: one makes something, the other only looks. Scripts, which ask as
+// one types, send neither.
+const (
+	makeIt  = "make"
+	checkIt = "check"
+)
 
 // making reports whether it is to be made, not only looked at.
 func (v *visit) making() bool {
 	return v.r.Method == nethttp.MethodPost && v.r.PostFormValue("act") == makeIt
+}
+
+// checking reports whether somebody has asked what is wrong: then it is said of fields, too,
+// that nobody has come to yet.
+func (v *visit) checking() bool {
+	return v.making() || v.r.Method == nethttp.MethodPost && v.r.PostFormValue("act") == checkIt
+}
+
+// Unwell reports whether something stands in the way of making it.
+func (b *makeBody) Unwell() bool {
+	return b.Fault != "" || b.Missing != "" || slices.ContainsFunc(b.Fields, func(f formField) bool { return f.Fault != "" })
 }
 
 // wrongAt is an error of one field.
@@ -160,7 +177,7 @@ func (v *visit) blamed(b *makeBody, err error) (status int, other error) {
 		}
 		field := b.blameFor(err)
 		switch {
-		case field != nil && (v.making() || field.Value != ""):
+		case field != nil && (v.checking() || field.Value != ""):
 			field.Fault = cmp.Or(field.Fault, err.Error())
 		case field != nil:
 			missing = append(missing, upper(err.Error())+".")
@@ -182,14 +199,19 @@ func (v *visit) typedIn(name string) string { return strings.TrimSpace(v.r.FormV
 // numberIn is the number in a field; empty is 0.
 //
 // Errors: [domain.ErrInvalid], at the field.
-func (v *visit) numberIn(name string) (uint32, error) {
+func (v *visit) numberIn(name string) (uint32, error) { return v.numberUpTo(name, math.MaxUint32) }
+
+// numberUpTo is the number in a field that takes none above most; empty is 0.
+//
+// Errors: [domain.ErrInvalid], at the field.
+func (v *visit) numberUpTo(name string, most uint32) (uint32, error) {
 	text := v.typedIn(name)
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil {
-		return 0, at(name, domain.Invalidf("%q: want a number up to 4294967295", domain.PlainText(text, 40)))
+	if err != nil || n > uint64(most) {
+		return 0, at(name, domain.Invalidf("%q: want a number up to %d", domain.PlainText(text, 40), most))
 	}
 	return uint32(n), nil
 }

@@ -92,7 +92,7 @@ func (v *visit) scheduleFacts(s *domain.Schedule) []fact {
 		blueprint += " version " + strconv.Itoa(s.Version)
 	}
 	facts := []fact{{Name: "when", Text: timesOf(s)}, {Name: "blueprint", Text: blueprint, Link: v.path("blueprint") + with("name", s.Blueprint)},
-		{Name: "by", Text: actorText(s.CallerID)}, {Name: "made", Text: plural(int(s.State.Fired), "flow")}}
+		{Name: "by", Text: actorText(s.CallerID)}, {Name: "made", Text: madeOf(s)}}
 	for _, c := range [...]struct {
 		name string
 		n    int64
@@ -108,6 +108,15 @@ func (v *visit) scheduleFacts(s *domain.Schedule) []fact {
 		facts = append(facts, fact{Name: "last flow", Text: strconv.Itoa(int(s.State.LastFlow)), Link: v.path("flows/%d", s.State.LastFlow)})
 	}
 	return facts
+}
+
+// madeOf says how many flows a schedule has made: its own count has none of a backfill.
+func madeOf(s *domain.Schedule) string {
+	text := plural(int(s.State.Fired), "flow")
+	if b := s.State.Backfill; b != nil && b.Made > 0 {
+		text += ", and " + strconv.Itoa(b.Made) + " by its last backfill"
+	}
+	return text
 }
 
 // upcoming are the next times, by the clock of the node and by the schedule's own.

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // hello is a blueprint with a param, stored under its name.
@@ -22,6 +24,15 @@ func (r *rig) store(text string) {
 func (r *rig) schedule(s domain.Schedule) {
 	r.Helper()
 	do(r, admin, api.ScheduleApply, api.ScheduleApplyParams{Context: 7, Schedule: api.Schedule{Schedule: s}})
+}
+
+// setState writes what has become of a schedule, as the node does that looks after it.
+func (r *rig) setState(name string, s domain.ScheduleState) {
+	r.Helper()
+	b := board.Batch{Space: layout.SpaceOf(7)}
+	if err := r.board.Commit(r.Context(), *b.Set(layout.Schedule(name), layout.EncodeScheduleState(&s)...)); err != nil {
+		r.Fatal(err)
+	}
 }
 
 func TestNoScheduleSaysHowToMakeOne(t *testing.T) {
@@ -209,6 +220,47 @@ func TestHostileTextsInSchedulesAndBlueprints(t *testing.T) {
 	b.has(b.get(400, path("blueprint/edit?name=hostile")), "cannot be seen")
 }
 
+// What the form says of what is typed is what would come of it: no number that it does not
+// take, no button for what has nothing to do, and none in the lead where something is wrong.
+func TestTheBackfillFormSaysWhatItTakes(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "30 0 * * *", Zone: "Europe/Berlin"})
+	b := r.as(admin)
+	const button = `name="act" value="make"`
+	ask := func(from, to, most string, more ...string) answer {
+		t.Helper()
+		return b.post(200, path("schedule/backfill"), append([]string{"name", "nightly", "from", from, "to", to, "max", most}, more...)...)
+	}
+	a := ask("2025-02-01", "2025-02-03", "1") // days are those of its zone, as at the command
+	b.has(a, "Makes 2 flows of 2 past times", "nightly-20250131233000", "nightly-20250201233000", `class="primary" `+button, "--from 2025-02-01 --to 2025-02-03")
+	b.has(ask("2025-02-32", "2025-02-03", "1"), "or a day: 2026-01-31", `id="about-from"`)
+
+	a = ask("2025-02-01", "2025-02-03", "abc")
+	b.has(a, "want a number up to 100", button)
+	b.hasNot(a, "4294967295", `class="primary" `+button)
+	a = ask("", "", "", "act", "check")
+	b.has(a, `class="below fault" id="about-from"`, `class="below fault" id="about-to"`)
+	b.hasNot(ask("", "", ""), `class="below fault"`) // a script asks as one types
+
+	for _, trigger := range []string{"nightly-20250131233000", "nightly-20250201233000"} {
+		do(r, admin, api.FlowSubmit, api.SubmitFlowParams{Context: 7, FlowInput: api.FlowInput{Blueprint: "hello", Trigger: trigger}})
+	}
+	a = ask("2025-02-01", "2025-02-03", "1")
+	b.has(a, "There is nothing to make: 2 past times have their flows already.")
+	b.hasNot(a, button)
+}
+
+func TestASchedulesPageCountsTheFlowsOfABackfill(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *"})
+	r.setState("nightly", domain.ScheduleState{NextMs: time.Now().Add(time.Hour).UnixMilli(),
+		Backfill: &domain.Backfill{From: 1_767_225_600_000, To: 1_767_484_800_000, Max: 1, Status: domain.BackfillFinished, Total: 3, Made: 3}})
+	b := r.as(admin)
+	b.has(b.get(200, path("schedule?name=nightly")), "0 flows, and 3 by its last backfill", "finished: 3 of 3 made")
+}
+
 func TestABackfillSaysHowManyBeforeItBegins(t *testing.T) {
 	r := newRig(t)
 	r.store(hello)
@@ -232,7 +284,8 @@ func TestABackfillSaysHowManyBeforeItBegins(t *testing.T) {
 		}
 		b.has(b.post(400, path("schedule/backfill"), bad...), `class="below fault" id="about-`+field+`"`, value)
 	}
-	b.has(b.post(200, path("schedule/backfill"), append(ask, "act", "make")...), "The backfill goes on by itself: running: 0 of 3 made")
+	// Its page may say a moment later that it has ended: what is said of its begin stays true.
+	b.has(b.post(200, path("schedule/backfill"), append(ask, "act", "make")...), "The backfill of 3 past times has begun, and goes on by itself.")
 	b.has(b.get(200, path("schedule?name=nightly")), "Cancel backfill")
 	b.hasNot(b.get(200, path("schedule?name=nightly")), "schedule/backfill?name")
 	b.get(404, path("schedule/backfill?name=none"))
