@@ -126,10 +126,28 @@ func OfJob(tenant domain.TenantID, j *domain.Job, logs []domain.Log) (Record, er
 	}
 	return Record{
 		Context: tenant, Kind: domain.ArchiveJob, Key: j.Key().String(), EndMs: j.FinishedMs,
-		BeginMs: cmp.Or(int64(j.CreatedAt)*1000, j.QueuedMs, j.FinishedMs),
+		BeginMs: cmp.Or(AskedMs(j.CreatedAt, firstQueued(j)), j.QueuedMs, j.FinishedMs),
 		Status:  fit(string(j.Status)), Reason: fit(string(j.Reason)), ScriptType: domain.ScriptType(fit(string(j.ScriptType))),
 		Caller: j.CallerID, Body: body, Logs: cutLogs(logs), Texts: textsOfJob(j),
 	}, nil
+}
+
+// AskedMs is when something was asked for, in Unix ms. Records have the second of that alone:
+// what came of it next within that very second, nextMs, is the closer one. 0: nothing did.
+func AskedMs(created domain.UnixTime, nextMs int64) int64 {
+	ms := int64(created) * 1000
+	if nextMs/1000 == int64(created) {
+		return max(ms, nextMs)
+	}
+	return ms
+}
+
+// firstQueued is when a job was queued the first time, 0 where that is not known any more.
+func firstQueued(j *domain.Job) int64 {
+	if j.Attempt > 1 {
+		return 0
+	}
+	return j.QueuedMs
 }
 
 // textsOfJob are the texts of a job that it is found by.

@@ -57,8 +57,16 @@ func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.F
 			body = domain.JoinObjects(body, []byte(`{"lists":`+string(jsonText(lists))+`}`))
 		}
 	}
-	return archive.Record{Context: tenant, Kind: domain.ArchiveFlow, Key: v.Key(), EndMs: max(v.FinishedMs, 1), BeginMs: int64(v.CreatedAt) * 1000,
+	return archive.Record{Context: tenant, Kind: domain.ArchiveFlow, Key: v.Key(), EndMs: max(v.FinishedMs, 1), BeginMs: archive.AskedMs(v.CreatedAt, firstStarted(&v)),
 		Status: string(v.Status), Reason: string(v.Reason), Blueprint: v.Blueprint, Trigger: v.Trigger, Caller: v.CallerID, Body: body}, true, nil
+}
+
+// firstStarted is when a flow was started the first time, 0 where that is not known any more.
+func firstStarted(v *domain.FlowView) int64 {
+	if v.Retried > 0 {
+		return 0
+	}
+	return v.StartedMs
 }
 
 // Archived is the flow that a record of the archive is of.

@@ -2,6 +2,8 @@ package console
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	nethttp "net/http"
 	"strconv"
 	"time"
@@ -27,6 +29,19 @@ func archivedState(r *api.ArchiveRecord) state {
 		return messageState(&domain.Message{Status: domain.MessageStatus(r.Status), Stage: domain.Stage(r.Reason)})
 	}
 	return jobState(&domain.Job{Status: domain.JobStatus(r.Status), Reason: domain.Reason(r.Reason)})
+}
+
+// recordTook is how long something took that the archive has. Where it has the second alone in
+// which that was asked for, no more is said.
+func recordTook(r *api.ArchiveRecord) string {
+	d := time.Duration(max(0, r.EndMs-r.BeginMs)) * time.Millisecond
+	switch {
+	case r.BeginMs == 0:
+		return ""
+	case r.BeginMs%1000 == 0 && d < 10*time.Second:
+		return fmt.Sprintf("up to %d s", max(1, int(math.Ceil(d.Seconds()))))
+	}
+	return span(d)
 }
 
 func (v *visit) archivePage() error {
@@ -59,7 +74,7 @@ func (v *visit) archivePage() error {
 		link := v.path("archive/record") + with("key", r.Key, "end_ms", strconv.FormatInt(r.EndMs, 10))
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(r.Key, link), words(string(r.Kind)), chip(archivedState(r)), words(r.Blueprint),
 			words(r.Trigger),
-			words(string(r.ScriptType)), when(v.at(r.EndMs)), words(v.took(r.BeginMs, r.EndMs)),
+			words(string(r.ScriptType)), when(v.at(r.EndMs)), words(recordTook(r)),
 			words(actorText(r.Caller))}})
 	}
 	b.Tables = []table{t}
@@ -88,7 +103,7 @@ func (v *visit) recordPage() error {
 	}
 	st := archivedState(&r)
 	b := &detailBody{Title: r.Key, State: st, Facts: []fact{{Name: "kind", Text: string(r.Kind)}, {Name: "began", At: v.at(r.BeginMs)}, {Name: "ended",
-		At: v.at(r.EndMs)}, {Name: "took", Text: v.took(r.BeginMs, r.EndMs)},
+		At: v.at(r.EndMs)}, {Name: "took", Text: recordTook(&r)},
 		{Name: "by", Text: actorText(r.Caller)}}}
 	if r.Blueprint != "" {
 		b.Facts = append(b.Facts, fact{Name: "blueprint", Text: r.Blueprint, Link: v.blueprintLink(r.Blueprint, 0)})

@@ -66,6 +66,21 @@ func TestTheArchiveIsSearched(t *testing.T) {
 	}
 }
 
+// The second in which something was asked for is not the instant: what took 251 ms is not said
+// to have taken 1.3 s.
+func TestTheArchiveSaysNoMoreOfTimesThanItKnows(t *testing.T) {
+	j := failedJob()
+	j.CreatedAt, j.QueuedMs, j.StartedMs, j.FinishedMs = 10, 10_900, 10_910, 11_151
+	r := newArchiveRig(t, j)
+	b := r.as(reader)
+	b.has(b.get(200, path("archive?kind=job")), "251 ms")
+	a := b.get(200, path("archive?kind=flow")) // of which the record has whole seconds
+	b.has(a, "up to 2 s")
+	b.hasNot(a, "2.0 s")
+	b.has(b.get(200, path("archive/record?key=flow:5")), "up to 2 s")
+	b.has(b.get(200, path("")), "up to 2 s")
+}
+
 func TestHostileArchive(t *testing.T) {
 	all := strings.ReplaceAll(strings.ToValidUTF8(strings.Join(acts, " "), ""), "\x00", "")
 	j := failedJob()

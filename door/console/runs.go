@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -63,29 +62,27 @@ func (v *visit) recentRuns() (list []runs, err error) {
 func (v *visit) runsOf(name string, records []*api.ArchiveRecord) runs {
 	r := runs{Name: cmp.Or(name, "without a blueprint"), Link: v.path("flows") + query("blueprint", name), Count: len(records), Last: v.at(records[0].EndMs)}
 	longest := int64(1)
-	var took []int64
+	took := func(rec *api.ArchiveRecord) int64 { return rec.EndMs - rec.BeginMs }
 	for _, rec := range records {
-		took = append(took, rec.EndMs-rec.BeginMs)
 		if recordState(rec).Class != succeeded {
 			r.Wrong++
 		}
 	}
 	shown := slices.Clone(records[:min(len(records), runBars)])
 	for i := range shown {
-		longest = max(longest, took[i])
+		longest = max(longest, took(shown[i]))
 	}
 	slices.Reverse(shown)
 	for i, rec := range shown {
-		height := max(3, runHeight*float64(max(0, rec.EndMs-rec.BeginMs))/float64(longest))
+		height := max(3, runHeight*float64(max(0, took(rec)))/float64(longest))
 		st := recordState(rec)
 		id, _ := domain.ParseFlowKey(rec.Key) // an archive's own key
-		length := span(time.Duration(rec.EndMs-rec.BeginMs) * time.Millisecond)
 		r.Bars = append(r.Bars, runBar{X: runWidth * float64(i), Y: runHeight - height, Height: height, Link: v.path("flows/%d", id), State: st,
-			Title: fmt.Sprintf("%s %s: %s, %s", cmp.Or(rec.Trigger, rec.Key), momentOf(rec.EndMs, v.now).Exact, st.Word, length)})
+			Title: fmt.Sprintf("%s %s: %s, %s", cmp.Or(rec.Trigger, rec.Key), momentOf(rec.EndMs, v.now).Exact, st.Word, recordTook(rec))})
 	}
 	r.Width = runWidth * float64(len(shown))
-	slices.Sort(took)
-	r.Usual = span(time.Duration(took[len(took)/2]) * time.Millisecond)
+	byTook := slices.SortedFunc(slices.Values(records), func(a, b *api.ArchiveRecord) int { return cmp.Compare(took(a), took(b)) })
+	r.Usual = recordTook(byTook[len(byTook)/2])
 	return r
 }
 
