@@ -163,7 +163,7 @@ func (v *visit) flowFacts(f *domain.FlowView) []fact {
 	if f.StartedMs != 0 {
 		facts = append(facts, fact{Name: "began", At: v.at(f.StartedMs)}, fact{Name: tookOr(f.Final(), "took", "so far"), Text: v.took(f.StartedMs, f.FinishedMs)})
 	}
-	if f.Blueprint != "" {
+	if v.mayCompare(&f.Flow) {
 		facts = append(facts, fact{Name: "compare", Text: "with the run before", Link: v.path("flows/compare?b=%d", f.ID)})
 	}
 	if f.RerunOf != 0 {
