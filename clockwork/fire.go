@@ -3,7 +3,6 @@ package clockwork
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -104,7 +103,7 @@ func (l *look) handle(ctx context.Context) error {
 		return l.wait(ctx, due, before)
 	}
 	l.state.Skipped++
-	l.state.LastMs, l.state.LastError = l.state.NextMs, fmt.Sprintf("skipped: %s of the time before had not ended", domain.FlowKey(l.state.LastFlow))
+	l.state.LastMs, l.state.LastError = l.state.NextMs, domain.SkippedFor(l.state.LastFlow)
 	l.moveOn(due)
 	return l.commit(ctx, l.state.NextMs)
 }

@@ -123,6 +123,20 @@ func (s *Schedule) InstantOrDay(text string) (Instant, error) {
 	return ParseInstant(day.Format(time.RFC3339))
 }
 
+// scheduleSkipped begins what a schedule says of a time that it left out as it was told to.
+const scheduleSkipped = "skipped: "
+
+// SkippedFor is what a schedule says of a time that it left out for a flow.
+func SkippedFor(flow FlowID) string {
+	return scheduleSkipped + FlowKey(flow) + " of the time before had not ended"
+}
+
+// InTrouble reports whether the last time of a schedule came to nothing, other than by its
+// own rule for overlaps.
+func (s *ScheduleState) InTrouble() bool {
+	return s.LastError != "" && !strings.HasPrefix(s.LastError, scheduleSkipped)
+}
+
 // ScheduleState is what has become of a schedule; nobody hands it in.
 type ScheduleState struct {
 	// Revision is one more with each write of the record, which is guarded by

@@ -74,7 +74,11 @@ func (v *visit) scheduleSentence(s *domain.Schedule) *sentence {
 	case skipped:
 		return &sentence{State: st, Text: "It has no further time."}
 	}
-	return &sentence{State: st, Text: upper(v.comesIn(s)) + "."}
+	text := upper(v.comesIn(s)) + "."
+	if s.State.LastError != "" {
+		text += " The last time was " + s.State.LastError + "."
+	}
+	return &sentence{State: st, Text: text}
 }
 
 // comesIn says when a schedule comes next, "" where it does not.
@@ -82,7 +86,7 @@ func (v *visit) comesIn(s *domain.Schedule) string {
 	if s.State.NextMs == 0 {
 		return ""
 	}
-	at := time.UnixMilli(s.State.NextMs)
+	at := time.UnixMilli(s.State.NextMs).In(zoneOf(s))
 	return "it comes next in " + v.at(s.State.NextMs).Ago + ", " + at.Format("Mon 2 Jan, 15:04:05 MST")
 }
 
@@ -119,12 +123,18 @@ func madeOf(s *domain.Schedule) string {
 	return text
 }
 
-// upcoming are the next times, by the clock of the node and by the schedule's own.
-func (v *visit) upcoming(s *api.Schedule) section {
-	zone, err := time.LoadLocation(cmp.Or(s.Zone, "UTC"))
+// zoneOf is whose clocks a schedule goes by.
+func zoneOf(s *domain.Schedule) *time.Location {
+	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
-		zone = time.UTC // the zone of a node of another version
+		return time.UTC // the zone of a node of another version
 	}
+	return zone
+}
+
+// upcoming are the next times, by the schedule's own clocks.
+func (v *visit) upcoming(s *api.Schedule) section {
+	zone := zoneOf(&s.Schedule)
 	t := &table{Name: "Next times", Head: []column{{"In", ""}, {"By the clocks of " + zone.String(), "id"}, {"Trigger of its flow", "why"}}}
 	for _, at := range s.Upcoming {
 		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{when(v.at(at.UnixMilli())), words(at.In(zone).Format("Mon 2006-01-02 15:04:05")),

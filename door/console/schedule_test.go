@@ -261,6 +261,24 @@ func TestASchedulesPageCountsTheFlowsOfABackfill(t *testing.T) {
 	b.has(b.get(200, path("schedule?name=nightly")), "0 flows, and 3 by its last backfill", "finished: 3 of 3 made")
 }
 
+// What a schedule leaves out by its own rule is no trouble; one clock has it all.
+func TestASkippedTimeIsNoTrouble(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *", Zone: "Asia/Tokyo"})
+	next := time.Now().Truncate(24 * time.Hour).Add(48*time.Hour - 7*time.Hour) // 02:00 there
+	s := domain.ScheduleState{NextMs: next.UnixMilli(), LastMs: 1000, LastFlow: 4, LastError: domain.SkippedFor(4)}
+	r.setState("nightly", s)
+	b := r.as(admin)
+	a := b.get(200, path("schedule?name=nightly"))
+	b.has(a, "02:00:00 JST", "The last time was skipped: flow:4 of the time before had not ended.")
+	b.hasNot(a, "in trouble", "17:00:00 UTC")
+	b.hasNot(b.get(200, path("schedules")), "made no flow the last time")
+	s.LastError = "context 7 is full"
+	r.setState("nightly", s)
+	b.has(b.get(200, path("schedule?name=nightly")), "in trouble", "context 7 is full")
+}
+
 func TestABackfillSaysHowManyBeforeItBegins(t *testing.T) {
 	r := newRig(t)
 	r.store(hello)

@@ -127,7 +127,7 @@ func scheduleState(s *domain.Schedule) state {
 	switch {
 	case s.Paused:
 		return state{"paused", held}
-	case s.State.LastError != "":
+	case s.State.InTrouble():
 		return state{"in trouble", errored}
 	case s.State.NextMs == 0:
 		return state{"over", skipped}
