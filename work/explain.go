@@ -215,7 +215,9 @@ func (e *Engine) standing(ctx context.Context, space board.Space, j *domain.Job,
 				x.Text += fmt.Sprintf(", which is retry %d of %d", max(j.Failures, 1), n)
 			}
 			if says := j.Retry.PauseText(); says != "" {
-				x.Text += " (" + says + ")"
+				// The pause is longer with each attempt, and by jitter: what the rule says is not how long it is.
+				pause := at.Sub(time.Unix(int64(j.UpdatedAt), 0)).Truncate(time.Second)
+				x.Text += fmt.Sprintf(", after a pause of about %v (by its rule: %s)", pause, says)
 			}
 			return x, nil
 		}

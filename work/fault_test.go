@@ -552,7 +552,7 @@ func TestExplainSaysWhenAndWhyThen(t *testing.T) {
 		x, err := r.engine.Explain(t.Context(), tenant, key(1))
 		want := "attempt 1 failed (busy; it asks for a pause of 5m0s); the next begins at "
 		if err != nil || x.Standing != domain.StandingRetrying || !strings.HasPrefix(x.Text, want) ||
-			!strings.Contains(x.Text, ", which is retry 1 of 3 (delay 10s, factor 3)") {
+			!strings.Contains(x.Text, ", which is retry 1 of 3, after a pause of about 5m0s (by its rule: delay 10s, factor 3)") {
 			t.Errorf("got %q, %v", x.Text, err)
 		}
 	})

@@ -155,13 +155,25 @@ func (v *visit) jobFacts(j *domain.Job) []fact {
 	if j.QueuedMs != 0 && j.StartedMs > j.QueuedMs {
 		facts = append(facts, fact{Name: "waited", Text: span(time.Duration(j.StartedMs-j.QueuedMs) * time.Millisecond)})
 	}
-	if j.StartedMs != 0 {
-		facts = append(facts, fact{Name: tookOr(j.Final(), "took", "so far"), Text: v.took(j.StartedMs, j.FinishedMs)})
+	switch took := v.jobTook(j); {
+	case took != "":
+		facts = append(facts, fact{Name: tookOr(j.Final(), "took", "so far"), Text: took})
+	case j.NextRetryMs != 0:
+		facts = append(facts, fact{Name: "next attempt", At: v.at(j.NextRetryMs)})
 	}
 	if f, known := v.isolationFact(j); known {
 		facts = append(facts, f)
 	}
 	return append(facts, fact{Name: "time limit", Text: span(j.TimeoutOr(domain.DefaultTimeout * time.Second))})
+}
+
+// jobTook is how long a job's last attempt took, or has run; "" between two of them, as nothing
+// runs then.
+func (v *visit) jobTook(j *domain.Job) string {
+	if !j.Final() && j.Phase() == domain.PhaseRetrying {
+		return ""
+	}
+	return v.took(j.StartedMs, j.FinishedMs)
 }
 
 func (v *visit) jobTabs(b *jobBody) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 func (r *rig) jobEnded(p api.JobParams) *domain.Job {
@@ -88,4 +89,19 @@ func TestAJobThatRunsIsCancelled(t *testing.T) {
 		t.Errorf("got %+v", j)
 	}
 	b.has(b.get(200, path("jobs/10/%d", p.ID)), "cancelled")
+}
+
+// Between two attempts nothing runs: what has no running time shows none, and is counted.
+func TestAJobBetweenTwoAttemptsHasNoRunningTime(t *testing.T) {
+	r := newRig(t)
+	do(r, admin, api.JobSubmit, api.SubmitParams{Context: 7, JobInput: api.JobInput{Job: domain.Job{Script: "fail", ScriptType: "words", Retries: 3,
+		Retry: &domain.Retry{Delay: 3600}}}})
+	b := r.as(admin)
+	testwait.Until(t, "the first attempt has failed", func() bool {
+		return strings.Contains(b.get(200, path("jobs/10/1")).text, "waits to retry")
+	})
+	a := b.get(200, path("jobs/10/1"))
+	b.has(a, "next attempt")
+	b.hasNot(a, "so far")
+	b.has(b.get(200, path("")), "1 more between two attempts")
 }
