@@ -264,6 +264,13 @@ func wordOf(o *api.Operation) string {
 	return verb
 }
 
+// did names what an act was about, where the right to it was asked for before that was known.
+func (c Caller) did(object string) {
+	if c.first != nil {
+		c.first.Object = object
+	}
+}
+
 // looksOnly reports whether parameters ask what would be done, which is no act.
 func looksOnly(params any) bool {
 	l, ok := params.(interface{ LooksOnly() bool })

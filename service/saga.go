@@ -93,6 +93,7 @@ func (c Caller) ApplySaga(ctx context.Context, p api.ApplySagaParams) (api.SagaA
 				Text: "the saga is there: it goes on where it is in the streams that it reads; `ramet saga rewind` has it read one again"})
 		}
 	}
+	c.did("saga:" + def.Name)
 	s, existing, err := engine.Apply(ctx, p.Context, c.who.Actor, def, p.From)
 	if err != nil {
 		return api.SagaApplied{DocumentEntry: s.DocumentEntry, Existing: existing}, err

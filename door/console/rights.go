@@ -311,6 +311,10 @@ func (v *visit) objectLink(object string) string {
 	}
 	kind, name, _ := strings.Cut(object, ":")
 	switch kind {
+	case "saga":
+		if name != "" {
+			return v.sagaPath(name)
+		}
 	case "schedule", "blueprint", "effect":
 		if name != "" {
 			return v.path("%s", kind) + with("name", name)
