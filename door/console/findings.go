@@ -83,9 +83,29 @@ func (v *visit) checkUp(info api.Info) (doctor.Report, error) {
 // findingStates are how findings look.
 var findingStates = map[string]state{doctor.OK: {"ok", succeeded}, doctor.Warning: {"warning", failed}, doctor.Bad: {"bad", errored}}
 
+// sagaFinding begins the key of a finding that is about a saga as a whole.
+const sagaFinding = "saga "
+
+// sagaSentence says of a saga what an audit would: who is not there to serve it. Nil: nothing.
+func (v *visit) sagaSentence(name string) (*sentence, error) {
+	found, err := v.unfinished()
+	if err != nil || found == nil {
+		return nil, err
+	}
+	for _, f := range found.Lacking {
+		if f.Key == sagaFinding+name {
+			return &sentence{State: state{"waits", failed}, Text: upper(f.Text) + "."}, nil
+		}
+	}
+	return nil, nil
+}
+
 // findingLink is where something of the board is shown, by its key; the page of health where
 // it has none of its own.
 func (v *visit) findingLink(key string) string {
+	if name, ok := strings.CutPrefix(key, sagaFinding); ok {
+		return v.sagaPath(name)
+	}
 	key, _, _ = strings.Cut(key, " ")
 	if link := v.jobLink(key); link != "" {
 		return link

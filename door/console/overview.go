@@ -198,9 +198,9 @@ func (v *visit) figures() (list []figure, err error) {
 	for _, m := range hour {
 		well, bad = well+m.well, bad+m.bad
 	}
-	badClass := errored
+	badClass := failed // the count has scripts that failed and what crashed
 	if bad == 0 {
-		badClass = skipped // red is for what somebody should look at
+		badClass = skipped // a colour is for what somebody should look at
 	}
 	now := v.now.Unix() / 60
 	note := "jobs, and flows as a whole"
@@ -370,7 +370,7 @@ func (v *visit) doctorNeeds(b *overviewBody) error {
 			}
 		}
 		for _, f := range audit.Lacking[:min(len(audit.Lacking), overviewMost)] {
-			b.Needs = append(b.Needs, need{State: state{"waits", errored}, What: f.Keys(), Link: v.findingLink(f.Key), Why: upper(f.Text), Of: needLack,
+			b.Needs = append(b.Needs, need{State: state{"waits", failed}, What: f.Keys(), Link: v.findingLink(f.Key), Why: upper(f.Text), Of: needLack,
 				Count: 1 + f.More})
 		}
 	}
@@ -475,7 +475,12 @@ func needsSentence(needs []need) *sentence {
 		parts = append(parts, counted(decide, "flow waits", "flows wait")+" for a decision")
 	}
 	add(stuck+count[needStuck], "thing is stuck", "things are stuck")
-	add(count[needLack], "thing waits for somebody who is not there", "things wait for somebody who is not there")
+	if n := count[needLack]; n > 0 { // a warning, as of doctor
+		parts = append(parts, counted(n, "thing waits", "things wait")+" for somebody who is not there")
+		if s.State.Class != errored {
+			s.State.Class = failed
+		}
+	}
 	if wrong > 0 {
 		if s.State.Class != errored {
 			s.State.Class = worst.State.Class

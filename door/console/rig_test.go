@@ -56,6 +56,8 @@ type rig struct {
 	now     func() time.Time
 	archive archive.Archive // of newArchiveRig
 	doors   http.Config     // of the door, beside what the rig sets
+
+	unserved bool // it has no worker of sagas
 }
 
 // words is a runtime inside the process: "say X" logs, "err X" logs to the standard error,
@@ -124,7 +126,9 @@ func newRig(t testing.TB, with ...func(r *rig, p *service.Parts)) *rig {
 	running.Go(func() { _ = runner.Run(ctx) })
 	running.Go(func() { flows.Keep(ctx, "n1/k") })
 	running.Go(func() { _ = audit.Run(ctx) })
-	running.Go(func() { _ = saga.NewWorker(parts.Sagas.(*saga.Engine), saga.WorkerConfig{Owner: "n1/s"}).Run(ctx) })
+	if !r.unserved {
+		running.Go(func() { _ = saga.NewWorker(parts.Sagas.(*saga.Engine), saga.WorkerConfig{Owner: "n1/s"}).Run(ctx) })
+	}
 	t.Cleanup(func() {
 		r.server.CloseClientConnections() // streams would hold Close up
 		r.server.Close()

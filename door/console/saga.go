@@ -140,7 +140,11 @@ func (v *visit) sagaPage() error {
 	if err != nil {
 		return err
 	}
-	v.render(statusOf(b.Fields), page{Title: "Saga " + name, Template: "saga", Noun: "Sagas", Command: command, Crumbs: []crumb{{"Sagas", v.path("sagas")},
+	said, err := v.sagaSentence(name)
+	if err != nil {
+		return err
+	}
+	v.render(statusOf(b.Fields), page{Title: "Saga " + name, Sentence: said, Template: "saga", Noun: "Sagas", Command: command, Crumbs: []crumb{{"Sagas", v.path("sagas")},
 		{name, ""}}, Follow: lists("instance"), Body: b})
 	return nil
 }

@@ -178,3 +178,18 @@ func TestAnInstanceOfManyTransitionsIsPaged(t *testing.T) {
 		link = path("sagas/order/instance?id=ann&%s", want.next)
 	}
 }
+
+// A saga that nobody serves says so on its own page, to which the overview leads, as a warning
+// in both places; that it was applied names it.
+func TestASagaThatNobodyServesSaysSo(t *testing.T) {
+	r := newRig(t, func(r *rig, _ *service.Parts) { r.unserved = true })
+	do(r, admin, api.SagaApply, api.ApplySagaParams{Context: 7, Text: order, File: "order.yaml"})
+	b := r.as(admin)
+	b.has(b.get(200, path("sagas/order")), "No node that is alive and on duty serves sagas")
+	a := b.get(200, path(""))
+	b.has(a, `href="/console/c/7/sagas/order"`, "No node that is alive and on duty serves sagas")
+	b.hasNot(a, "#s-errored")
+	testwait.Until(t, "the audit log has it", func() bool {
+		return strings.Contains(b.get(200, path("rights/audit")).text, `<a href="/console/c/7/sagas/order">saga:order</a>`)
+	})
+}
