@@ -187,6 +187,11 @@ func (v *visit) blamed(b *makeBody, err error) (status int, other error) {
 	}
 	b.Missing, b.Will = strings.Join(missing, " "), ""
 	if v.making() {
+		for i := range b.Fields {
+			if f := &b.Fields[i]; f.Secret {
+				f.Fault = cmp.Or(f.Fault, "Nothing was made, and no page has what was typed here: give it again.")
+			}
+		}
 		return nethttp.StatusBadRequest, nil
 	}
 	return nethttp.StatusOK, nil

@@ -23,10 +23,14 @@ func TestASecretIsSetAndNeverShown(t *testing.T) {
 	a := b.post(400, form, "name", "no blanks", "proof", value, "act", "make")
 	b.has(a, `class="below fault" id="about-name"`, `value="no blanks"`)
 	b.hasNot(a, value)
+	b.has(a, `class="below fault" id="about-proof"`, "give it again")
 	a = b.post(400, form, "name", "warehouse", "proof", "abc", "act", "make") // too short to be hidden in logs
 	b.has(a, `class="below fault" id="about-proof"`)
-	a = b.post(200, form, "name", "warehouse", "proof", value) // as one types
+	a = b.post(200, form, "name", "warehouse", "proof", value) // without the button
 	b.hasNot(a, value)
+	a = b.post(200, form, "name", "warehouse") // as one types: its value is sent once, to be set
+	b.has(a, "ramet secret set warehouse --from-file FILE")
+	b.hasNot(a, `class="below fault"`, `class="outcome"><p`)
 	if list := do(r, admin, api.SecretList, api.ListSecretsParams{Context: 7}); len(list.Secrets) > 0 {
 		t.Fatalf("typing set %v", list.Secrets)
 	}

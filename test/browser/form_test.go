@@ -52,3 +52,27 @@ func TestWhatIsWrittenStaysWhenOneIsSignedOut(t *testing.T) {
 		t.Errorf("the flow that was started is not that which was written: %s", out)
 	}
 }
+
+// TestASecretIsTypedUnseen: its value is dots, unless one asks to see it, and goes to the node
+// once, to be set: not with each letter of its name, by which the command is written.
+func TestASecretIsTypedUnseen(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	base := n.signIn(b)
+	b.Do(chromedp.Navigate(base + "c/1/rights/secrets/new"))
+	seen := `getComputedStyle(document.querySelector("[data-secret]")).webkitTextSecurity`
+	if is := chromiumtest.Eval[string](b, seen); is != "disc" {
+		t.Errorf("what is typed is shown as %q", is)
+	}
+	chromiumtest.Eval[any](b, `window.sent = ""; { const fetch = window.fetch; window.fetch = (url, o) => { window.sent += " " + o?.body; return fetch(url, o); } }; 1`)
+	b.Do(chromedp.SendKeys("[data-secret]", "hello-secret"), chromedp.SendKeys("[name=name]", "warehouse"))
+	b.Until(`document.querySelector(".outcome .cmd").innerText === "ramet secret set warehouse --from-file FILE"`)
+	if sent := chromiumtest.Eval[string](b, "window.sent"); strings.Contains(sent, "hello") {
+		t.Errorf("the value was sent as one typed: %s", sent)
+	}
+	b.Do(chromedp.Click(".reveal input"))
+	if is := chromiumtest.Eval[string](b, seen); is != "none" {
+		t.Errorf("what was asked to be shown is %q", is)
+	}
+	n.accessible(b, "the form of a secret")
+}

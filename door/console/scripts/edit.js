@@ -9,7 +9,9 @@
 	const put = (old, fresh) => old && fresh && old.replaceWith(document.importNode(fresh, true));
 	const check = async () => {
 		const mine = ++asked;
-		const answer = await fetch(form.action, { method: "POST", credentials: "same-origin", body: new URLSearchParams(new FormData(form)) }).catch(() => null);
+		const body = new URLSearchParams(new FormData(form));
+		for (const secret of form.querySelectorAll("[data-secret]")) body.delete(secret.name); // it is sent once, to be used
+		const answer = await fetch(form.action, { method: "POST", credentials: "same-origin", body }).catch(() => null);
 		if (answer?.status === 401) document.dispatchEvent(new Event("signed-out", { cancelable: true }));
 		if (!answer?.ok || mine !== asked) return; // another text is asked for already
 		const page = new DOMParser().parseFromString(await answer.text(), "text/html");
