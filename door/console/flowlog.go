@@ -53,7 +53,7 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 			if err != nil {
 				return nil, err
 			}
-			jl := jobLines{Name: cmp.Or(j.Shard, j.Pack, j.Key().String()), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), State: jobState(j),
+			jl := jobLines{Name: cmp.Or(shardName(j.Shard), j.Pack, j.Key().String()), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), State: jobState(j),
 				More: len(page.Logs) > logLines}
 			for n := range page.Logs[:min(len(page.Logs), logLines)] {
 				jl.Lines = append(jl.Lines, v.lineOf(n+1, &page.Logs[n]))

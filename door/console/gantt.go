@@ -86,6 +86,9 @@ func (v *visit) ganttOf(f *domain.FlowView) (*gantt, error) {
 		g.Rows = append(g.Rows, row)
 		if !s.Kind.One() {
 			g.Rows = append(g.Rows, v.ganttJobs(own, scale)...)
+			if n := neverBegan(s); n > 0 && s.SinceMs != 0 {
+				g.Rows = append(g.Rows, ganttRow{Name: strconv.FormatInt(n, 10) + " never began", Link: row.Link, State: state{"never began", skipped}, Job: true})
+			}
 		}
 	}
 	if !f.Final() {
@@ -142,7 +145,7 @@ func (v *visit) ganttJobs(jobs []*domain.Job, scale func(int64) float64) (rows [
 		return cmp.Or(cmp.Compare(a.QueuedMs, b.QueuedMs), cmp.Compare(a.ID, b.ID))
 	})
 	for _, j := range jobs {
-		rows = append(rows, ganttRow{Name: cmp.Or(j.Shard, j.Pack, strconv.Itoa(int(j.ID))), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), State: jobState(j),
+		rows = append(rows, ganttRow{Name: cmp.Or(shardName(j.Shard), j.Pack, strconv.Itoa(int(j.ID))), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), State: jobState(j),
 			Took: v.took(j.StartedMs, j.FinishedMs), Job: true, Bars: v.jobBars(j, scale)})
 	}
 	return rows

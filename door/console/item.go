@@ -62,6 +62,9 @@ func (v *visit) itemsOf(f *domain.FlowView, s *domain.StepView) (*items, error) 
 	if left := s.Total - s.Done - int64(s.Open+s.Bad); s.Status.Begun() && left > 0 {
 		it.Counts = append(it.Counts, itemCount{state{"waiting", waiting}, left})
 	}
+	if n := neverBegan(s); n > 0 {
+		it.Counts = append(it.Counts, itemCount{state{"never began", skipped}, n})
+	}
 	for _, c := range []itemCount{{state{"succeeded", succeeded}, s.Done}, {state{"under way", running}, int64(s.Open)},
 		{state{"went wrong", worstOf(rows)}, int64(s.Bad)}} {
 		if c.N > 0 {
@@ -122,7 +125,7 @@ func (v *visit) wellOf(f *domain.FlowView, s *domain.StepView, known map[string]
 		if j.Step != s.Name || known[j.Key().String()] {
 			continue
 		}
-		name := cmp.Or(j.Shard, j.Pack, j.Key().String())
+		name := cmp.Or(shardName(j.Shard), j.Pack, j.Key().String())
 		if s.Kind == domain.StepEach && len(rows) < itemsShown { // the list lacks what it is done for
 			if whole := v.readJob(j.Key()); whole != nil && whole.Item != "" {
 				name = domain.PlainText(itemText(whole.Item), 80)

@@ -35,6 +35,26 @@ func TestItemsOfAStepAreShownAndSaid(t *testing.T) {
 	}
 }
 
+// shards of which the first fails: the others, one at a time, never begin.
+const shards = `name: shards
+steps:
+  - {name: count, shard: {count: 8, window: 1}, script: fail, script_type: words}
+`
+
+// TestShardsThatNeverBeganAreCounted: a shard is counted from 0, so that its "0/8" would read
+// as progress; and what adds up to fewer than there are leaves the reader to guess.
+func TestShardsThatNeverBeganAreCounted(t *testing.T) {
+	r := newRig(t)
+	id := r.flow(shards)
+	r.ended(id)
+	b := r.as(admin)
+	a := b.get(200, path("flows/%d?step=count", id))
+	b.has(a, "<b>1</b> went wrong", "<b>7</b> never began", ">shard 0</a>")
+	b.hasNot(a, ">0/8<")
+	b.has(b.get(200, path("flows/%d?tab=gantt", id)), "shard 0", "7 never began")
+	b.has(b.get(200, path("flows/%d?tab=logs", id)), "shard 0")
+}
+
 func TestHooksThatWereCalledAreShown(t *testing.T) {
 	r := newRig(t)
 	id := r.flow(towns)

@@ -119,7 +119,7 @@ func (v *visit) jobFacts(j *domain.Job) []fact {
 	facts := []fact{{Name: "type", Text: string(j.ScriptType)}, {Name: "by", Text: "actor " + strconv.Itoa(int(j.CallerID))}}
 	facts = append(facts, v.calledFacts(j.CalledBy)...)
 	if j.Shard != "" || j.Pack != "" {
-		facts = append(facts, fact{Name: "part", Text: cmp.Or(j.Shard, j.Pack)})
+		facts = append(facts, fact{Name: "part", Text: cmp.Or(shardName(j.Shard), j.Pack)})
 	}
 	if j.Attempt > 0 {
 		facts = append(facts, fact{Name: "attempt", Text: attemptText(j)})

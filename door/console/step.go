@@ -88,12 +88,30 @@ func progressOf(s *domain.StepView) string {
 	return fmt.Sprintf("%d/%d", s.Done, s.Total)
 }
 
+// shardName is what people call a shard, of "3/8" or "3": it is counted from 0, so that "3/8"
+// would read as if three of eight were done. "" of none.
+func shardName(text string) string {
+	if text == "" {
+		return ""
+	}
+	number, _, _ := strings.Cut(text, "/")
+	return "shard " + number
+}
+
+// neverBegan is how many units of a step nothing was begun for, and nothing will be.
+func neverBegan(s *domain.StepView) int64 {
+	if !s.Status.Done() {
+		return 0
+	}
+	return max(0, s.Total-s.Done-int64(s.Open+s.Bad))
+}
+
 func unitName(s *domain.StepView, u *domain.UnitView) string {
 	if s.Kind == domain.StepPack {
 		return fmt.Sprintf("%d to %d", u.Start, u.End)
 	}
 	if s.Kind == domain.StepShard && s.Total > 0 {
-		return fmt.Sprintf("%d/%d", u.ID, s.Total) // as its job has it
+		return shardName(strconv.FormatInt(u.ID, 10))
 	}
 	return cmp.Or(u.Key, strconv.FormatInt(u.ID, 10))
 }
