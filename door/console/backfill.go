@@ -82,7 +82,7 @@ func (v *visit) backfill(b *makeBody, p api.ScheduleBackfillParams) (api.Schedul
 		return plan, err
 	}
 	there := 0
-	t := &table{Name: "Times", Head: []column{{"Time", "id"}, {"Trigger of its flow", "name"}, {"Flow", "why"}}}
+	t := &table{Name: "Times", Head: []column{{"Time", "id"}, {"Trigger of its flow", "name"}, {"Flow", ""}}}
 	for i, at := range plan.Times {
 		flow := words("to be made")
 		if at.Flow != "" {

@@ -166,12 +166,17 @@ var functions = template.FuncMap{
 	"lines":       linesOf,
 	"picked":      picked,
 	"faulty":      faulty,
+	"long":        func(text string) bool { return len(text) > longText },
 	"inc":         func(i int) int { return i + 1 },
 	"stateOf":     func(word string) state { return state{Word: word, Class: word} },
 }
 
 // maxPlain bounds a text of somebody else's in a page's own lines, in bytes.
 const maxPlain = 2000
+
+// longText is from how many bytes on a sentence is shown folded: on a phone it would leave no
+// room for what can be done.
+const longText = 320
 
 // plain is a text of somebody else's that shows what it has, and acts on nothing: what
 // would turn the direction of writing, or cannot be seen, is a question mark.
