@@ -83,7 +83,7 @@ func (v *visit) decisionFacts(a *domain.ApprovalView) (facts []fact) {
 	}
 	facts = append(facts, fact{Name: "decided by", Text: who})
 	if a.DueMs != 0 {
-		facts = append(facts, fact{Name: "until", At: v.at(a.DueMs)}, fact{Name: "and then", Text: deadlineText(a.OnDeadline)})
+		facts = append(facts, fact{Name: "due", At: v.at(a.DueMs)}, fact{Name: "and then", Text: deadlineText(a.OnDeadline)})
 	}
 	return facts
 }

@@ -53,8 +53,8 @@ func TestTheArchiveIsSearched(t *testing.T) {
 	a := b.get(200, path("archive?text=walnut&kind=job&status=error"))
 	b.has(a, "job:10:9", "ramet archive search walnut --kind job --status error --context 7")
 	b.hasNot(a, "flow:5")
-	b.has(b.get(200, path("archive?text=hazelnut")), "Nothing on this page is like that")
-	b.has(b.get(200, path("archive?since=1h")), "Nothing on this page is like that", "--since 1h")
+	b.has(b.get(200, path("archive?text=hazelnut")), "Nothing is like that")
+	b.has(b.get(200, path("archive?since=1h")), "Nothing is like that", "--since 1h")
 	b.has(b.get(200, path("archive/record?key=job:10:9")), "It took more than 10 s.", "two walnuts", "count walnuts", "monday",
 		"ramet archive show job:10:9 --logs --context 7")
 	b.has(b.get(200, path("archive/record?key=flow:5")), "Record", "blueprint?name=nightly")

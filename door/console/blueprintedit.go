@@ -31,6 +31,8 @@ const editorRows = 24
 
 // editorBody is what the editor shows.
 type editorBody struct {
+	// Name is that of the blueprint that is edited, "" of a new one.
+	Name        string
 	Title, Text string
 	Post, Store string
 	Rows        int
@@ -78,7 +80,7 @@ func (v *visit) editBlueprint() error {
 			return domain.Invalidf("blueprint %q has characters that cannot be seen, which an editor in a browser would hide from you; edit its file", name)
 		}
 	}
-	return v.editor(&editorBody{Title: name, Text: text, Base: base}, nil)
+	return v.editor(&editorBody{Name: name, Text: text, Base: base}, nil)
 }
 
 // hidden reports whether a line of a text has characters that cannot be seen, or that
@@ -112,15 +114,20 @@ func (v *visit) checkBlueprint() error {
 // edited is what a form of the editor sent.
 func (v *visit) edited() *editorBody {
 	base, _ := strconv.Atoi(v.r.PostFormValue("base")) // what is no number knew of none
-	return &editorBody{Text: v.r.PostFormValue("text"), Base: base}
+	return &editorBody{Name: v.r.PostFormValue("name"), Text: v.r.PostFormValue("text"), Base: base}
 }
 
 // editor shows the text, and what there is to say of it: bp is what it means, nil where
 // that is not known.
 func (v *visit) editor(b *editorBody, bp *domain.Blueprint) error {
-	b.Title, b.Post, b.Store, b.Rows, b.Command = cmp.Or(b.Title,
+	b.Title, b.Post, b.Store, b.Rows, b.Command = cmp.Or(b.Name,
 		"New blueprint"), v.path("blueprint/edit"), v.path("blueprint/store"), editorRows, v.command("blueprint", "apply", "FILE.yaml")
-	pg := page{Template: "editor", Noun: "Blueprints", Command: b.Command, Crumbs: []crumb{{"Blueprints", v.path("blueprints")}, {"Edit", ""}}, Body: b}
+	pg := page{Template: "editor", Noun: "Blueprints", Command: b.Command, Crumbs: []crumb{{"Blueprints", v.path("blueprints")}}, Body: b}
+	if b.Name != "" {
+		pg.Crumbs = append(pg.Crumbs, crumb{b.Name, v.path("blueprint") + with("name", b.Name)}, crumb{"Edit", ""})
+	} else {
+		pg.Crumbs = append(pg.Crumbs, crumb{"New", ""})
+	}
 	if n := len(b.Faults); n > 0 {
 		text := "1 thing is wrong."
 		if n > 1 {

@@ -282,7 +282,12 @@ func (c *comparison) sentence() *sentence {
 		}
 	}
 	s := &sentence{State: flowState(&c.b.Flow, false)}
+	if !c.a.Final() || !c.b.Final() {
+		s.State = state{"under way", running}
+	}
 	switch {
+	case otherwise == 0 && s.State.Class == running:
+		s.Text = "So far all steps stand alike: not both have ended."
 	case otherwise == 0:
 		s.Text = "All steps ended alike."
 	case first == "":

@@ -30,6 +30,13 @@ func TestTwoRunsAreCompared(t *testing.T) {
 	b.has(b.get(200, path("flows/compare?a=1&b=1")), "All steps ended alike.", "They were given the same.", "Their results are the same.")
 	b.has(b.get(200, path("flows/%d", bad)), "flows/compare?b=2")
 	b.hasNot(b.get(200, path("flows/%d", well)), "flows/compare?b=1") // it would lead to nothing
+	var open [2]domain.FlowID
+	for i := range open {
+		open[i] = r.flow("name: open\nsteps: [{name: look, kind: approval}]\n")
+		r.deciding(open[i])
+	}
+	a = b.get(200, path("flows/compare?a=%d&b=%d", open[0], open[1]))
+	b.has(a, "So far all steps stand alike", `class="sentence running"`)
 	b.has(b.get(200, path("flows/many?act=compare&key=flow%%3A2&key=flow%%3A1")), "count mon and count tue")
 	b.has(b.get(400, path("flows/many?act=compare&key=flow%%3A2")), "tick 2 of them")
 	b.post(400, path("flows/many"), "act", "compare", "key", "flow:1")

@@ -44,6 +44,6 @@ func TestAConditionThatCannotBeReadStaysInItsField(t *testing.T) {
 	for _, page := range []string{"flows", "jobs", "letters/list", "archive", "sagas/order"} {
 		a := who.get(400, path("%s?text=shop&saga=&where=%s", page, url.QueryEscape(`flow. == "a`)))
 		who.has(a, `value="flow. == &#34;a"`, `aria-invalid="true"`, `aria-describedby="about-where"`, `class="below fault" id="about-where"`)
-		who.hasNot(a, "Nothing on this page is like that", "data-live=")
+		who.hasNot(a, "Nothing is like that", "data-live=")
 	}
 }

@@ -252,6 +252,11 @@ func (v *visit) flowSentence(f *domain.FlowView, x domain.FlowExplanation, st st
 	}
 	if x.NextMs > v.now.UnixMilli() {
 		s.Next = "looked at again in " + v.at(x.NextMs).Ago
+		for i := range f.Steps { // a decision counts as made then
+			if a := f.Steps[i].Approval; x.Standing == domain.StandingDeciding && a != nil && a.DueMs == x.NextMs {
+				s.Next = "in " + v.at(x.NextMs).Ago + " " + deadlineText(a.OnDeadline)
+			}
+		}
 	}
 	switch bad := badSteps(f); {
 	case len(bad) > 0:

@@ -67,8 +67,8 @@ func (v *visit) acts(object string) (list []happening, err error) {
 		if e.Object != object {
 			continue
 		}
-		st := state{string(e.Outcome), held}
-		if e.Outcome == domain.AuditDenied {
+		st := state{string(e.Outcome), succeeded}
+		if e.Outcome != domain.AuditDone {
 			st.Class = errored
 		}
 		list = append(list, happening{At: v.at(e.AtMs), Who: "actor " + strconv.Itoa(int(e.Actor)), Text: strings.ReplaceAll(e.Verb, "_", " "), State: st,

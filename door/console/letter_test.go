@@ -132,7 +132,7 @@ func TestAnEffectIsTriedCalledAndPaused(t *testing.T) {
 	b := r.as(admin)
 	b.has(b.get(200, path("effects")), "effect?name=go", "mirror", "in trouble", "the node does not take its commands", "ramet effect list --context 7")
 	b.hasNot(b.get(200, path("effects")), "gone") // another context's
-	b.has(b.get(200, path("effects?state=paused")), "Nothing on this page is like that")
+	b.has(b.get(200, path("effects?state=paused")), "Nothing is like that")
 	b.has(b.get(200, path("effect?name=go")), "Its stream cannot be asked: the node does not take its commands.", "Call once, for real", "ramet effect pause go")
 	b.has(b.post(200, path("effect/test"), "name", "go"), "The target can be reached (")
 	b.has(b.post(200, path("effect/call"), "name", "go", "payload", `{"a":1}`), "It was done (", `{&#34;a&#34;:1}`)

@@ -111,10 +111,14 @@ type deedButton struct{ Act, Name, Link string }
 // manyOf is what who looks may do to several things of a list; nil: nothing.
 func (v *visit) manyOf(l manyList) *many {
 	filter := l.filter(v.r.URL.Query())
+	status := filter.Get("status")
+	if filter.Has("phase") {
+		status = string(domain.JobStarted) // what has a phase has not ended
+	}
 	m := &many{Go: v.path("%s/many", l.path), Filter: filter.Encode(), Narrowed: len(filter) > 0}
 	for i := range l.deeds {
 		d := &l.deeds[i]
-		if !d.fits(filter.Get("status")) {
+		if !d.fits(status) {
 			continue
 		}
 		if v.may(d.one) {

@@ -55,7 +55,7 @@ func TestMessagesAreListedAndExplained(t *testing.T) {
 	b.has(b.get(200, path("messages/inbox")), "Your inbox in this context is empty")
 	m := r.send(executor, "hello there")
 	b.has(b.get(200, path("messages")), "message:10:", "chat", "actor 20", "ramet message list --context 7")
-	b.has(b.get(200, path("messages?status=error")), "Nothing on this page is like that", "--status error")
+	b.has(b.get(200, path("messages?status=error")), "Nothing is like that", "--status error")
 	b.has(b.get(200, path("messages/10/%d", m.ID)), "hello there", "actor 10", "Who signed", "ramet message show message:10:")
 	b.get(404, path("messages/10/999"))
 	b.get(400, path("messages/10/x"))

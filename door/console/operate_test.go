@@ -15,7 +15,7 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	a := b.get(200, path("operate"))
 	b.has(a, "It works, with", "nothing: all is gone when the node ends", "warning", "ramet doctor --context 7", "Look and repair")
 	b.hasNot(b.get(200, path("operate?state=bad")), "all is gone when the node ends")
-	b.has(b.get(200, path("operate?state=bad")), "Nothing on this page is like that")
+	b.has(b.get(200, path("operate?state=bad")), "Nothing is like that")
 	b.has(b.post(200, path("operate/audit")), "has a reason to be alive")
 	b = r.as(reader)
 	b.hasNot(b.get(200, path("operate")), "Look and repair", "Nodes &amp; boards")

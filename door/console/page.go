@@ -166,6 +166,7 @@ var functions = template.FuncMap{
 	"lines":       linesOf,
 	"picked":      picked,
 	"faulty":      faulty,
+	"coded":       coded,
 	"long":        func(text string) bool { return len(text) > longText },
 	"inc":         func(i int) int { return i + 1 },
 	"stateOf":     func(word string) state { return state{Word: word, Class: word} },
@@ -181,6 +182,22 @@ const longText = 320
 // plain is a text of somebody else's that shows what it has, and acts on nothing: what
 // would turn the direction of writing, or cannot be seen, is a question mark.
 func plain(text any) string { return domain.PlainText(fmt.Sprint(text), maxPlain) }
+
+// coded is a text as [plain] has it, with what stands between two backticks as code.
+func coded(text any) template.HTML {
+	parts := strings.Split(plain(text), "`")
+	for i, part := range parts {
+		part = template.HTMLEscapeString(part)
+		switch odd := i%2 == 1; {
+		case odd && i < len(parts)-1:
+			part = "<code>" + part + "</code>"
+		case odd: // it has no other
+			part = "`" + part
+		}
+		parts[i] = part
+	}
+	return template.HTML(strings.Join(parts, "")) // each part was escaped
+}
 
 // linesOf are the lines of a text of somebody else's, each as [plain] has it.
 func linesOf(text string) (lines []string) {

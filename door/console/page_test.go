@@ -62,3 +62,13 @@ func TestKeysAndNamesStayAsTheyAreWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatStandsBetweenBackticksIsCode: and what others wrote among it is no markup.
+func TestWhatStandsBetweenBackticksIsCode(t *testing.T) {
+	for text, want := range map[string]string{"run `ramet ban lift x` then": "run <code>ramet ban lift x</code> then", "no code": "no code",
+		"`<b>` & `": "<code>&lt;b&gt;</code> &amp; `", "`": "`", "``": "<code></code>"} {
+		if got := coded(text); string(got) != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 	testwait.Until(t, "the audit log has the denial", func() bool { return strings.Contains(b.get(200, path("rights/audit")).text, "1 was denied") })
 	b.has(b.get(200, path("rights/audit?outcome=denied&actor=30")), "flow:1", "delete", `href="/console/c/7/flows/1"`,
 		"ramet audit log --actor 30 --denied --context 7")
-	b.has(b.get(200, path("rights/audit?actor=20")), "Nothing on this page is like that")
+	b.has(b.get(200, path("rights/audit?actor=20")), "Nothing is like that")
 }
 
 func TestHostileRights(t *testing.T) {

@@ -60,7 +60,7 @@ func TestASagaWithItsInstances(t *testing.T) {
 	}
 	r.stands("ann", "held")
 	b.has(b.get(200, path("sagas/order")), ">ann<", "held", "running", "ramet saga instances order --context 7")
-	b.has(b.get(200, path("sagas/order?where=")+url.QueryEscape(`state == "shipped"`)), "No instance on this page is like that")
+	b.has(b.get(200, path("sagas/order?where=")+url.QueryEscape(`state == "shipped"`)), "No instance is like that")
 	b.has(b.get(200, path("sagas/order?tab=states")), "handles Held, Shipped; defers Freed; ignores all others", "after 2 h 00 m: Late", "succeeded")
 	b.has(b.get(200, path("sagas/order?tab=lag")), "AGGREGATE_EVENTS")
 	b.get(404, path("sagas/nowhere"))

@@ -56,7 +56,7 @@ func TestSchedulesAreListedAndFiltered(t *testing.T) {
 	a = b.get(200, path("schedules?state=paused"))
 	b.has(a, "name=off")
 	b.hasNot(a, "name=nightly")
-	b.has(b.get(200, path("schedules?blueprint=other")), "Nothing on this page is like that")
+	b.has(b.get(200, path("schedules?blueprint=other")), "Nothing is like that")
 	a = b.get(200, path("schedules/calendar"))
 	b.has(a, "nightly", "comes too often to stand in days: every 1m", "The next two weeks")
 	b.hasNot(a, "name=off")

@@ -44,7 +44,7 @@ func (v *visit) webhooksPage() error {
 			countOf(w.State.Refused), words(cmp.Or(w.State.LastError, w.Summary))}})
 	}
 	v.render(nethttp.StatusOK, page{Title: "Webhooks", Template: "list", Noun: "Schedules", Command: v.command("webhook", "list"), Follow: lists(),
-		Crumbs: []crumb{{"Webhooks", ""}}, Body: &listBody{Title: "Webhooks", Tabs: v.startTabs("Webhooks"),
+		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Webhooks", ""}}, Body: &listBody{Title: "Webhooks", Tabs: v.startTabs("Webhooks"),
 			Intro:  "Addresses at which programs outside start flows, by what they sign.",
 			Tables: []table{t}, None: "No program outside starts flows here.", Make: v.command("webhook", "create", "deploy", "--blueprint", "deploy")}})
 	return nil
@@ -86,7 +86,7 @@ func (v *visit) webhookPage() error {
 	b.Sections = []section{{Title: "What started nothing", Pairs: came}, {Title: "What it takes", Pairs: takes},
 		{Title: "Params, by expressions", Pairs: pairs(w.Params), None: noneOf(len(w.Params), "Its flows have the blueprint's own params.")}}
 	v.render(nethttp.StatusOK, page{Title: w.Name, Template: "detail", Noun: "Schedules", Command: v.command("webhook", "show", w.Name),
-		Follow: lists(), Crumbs: []crumb{{"Webhooks", v.path("webhooks")}, {w.Name, ""}}, Body: b})
+		Follow: lists(), Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Webhooks", v.path("webhooks")}, {w.Name, ""}}, Body: b})
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (v *visit) listenersPage() error {
 			countOf(l.State.Refused), words(cmp.Or(l.State.HeldWhy, l.State.LastError, l.Summary))}})
 	}
 	v.render(nethttp.StatusOK, page{Title: "Listeners", Template: "list", Noun: "Schedules", Command: v.command("listener", "list"),
-		Crumbs: []crumb{{"Listeners", ""}}, Follow: lists(), Body: &listBody{Title: "Listeners", Tabs: v.startTabs("Listeners"),
+		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Listeners", ""}}, Follow: lists(), Body: &listBody{Title: "Listeners", Tabs: v.startTabs("Listeners"),
 			Intro:  "What starts a flow for each event of a stream. An event that could start none is a dead letter.",
 			Tables: []table{t}, None: "No event of a stream starts flows here.", Make: v.command("listener", "apply", "shipped.yaml")}})
 	return nil
