@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // failed makes a flow of a trigger that has failed.
@@ -45,6 +46,18 @@ func (r *rig) bulkDone(a answer) domain.Bulk {
 			return *b
 		}
 	}
+}
+
+// TestWhatRunsIsNotOfferedToBeRetried: nor are those that are suspended.
+func TestWhatRunsIsNotOfferedToBeRetried(t *testing.T) {
+	r := newRig(t)
+	defer close(r.gate)
+	key := r.job("gate")
+	testwait.Until(t, "the job runs", func() bool { return do(r, admin, api.JobShow, key).StartedMs != 0 })
+	b := r.as(admin)
+	a := b.get(200, path("jobs?phase=running"))
+	b.has(a, `name="act" value="cancel"`)
+	b.hasNot(a, `name="act" value="retry"`)
 }
 
 func TestTickedFlowsAreCountedFirst(t *testing.T) {
