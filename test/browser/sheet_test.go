@@ -67,7 +67,8 @@ func TestListsHaveRoomBetweenAPhoneAndADesk(t *testing.T) {
 		for _, path := range []string{"", "flows", "flows/2", "jobs", "sagas/order"} {
 			b.Do(chromedp.Navigate(base + "c/1/" + path))
 			for what, expression := range map[string]string{
-				"scrolls sideways": `[...document.querySelectorAll("main .scroll")].filter((s) => s.scrollWidth > s.clientWidth).map((s) => s.innerText.slice(0, 80)).join("; ")`,
+				"scrolls sideways": `[...document.querySelectorAll("main .scroll")].filter((s) => s.scrollWidth > s.clientWidth)
+					.map((s) => s.innerText.slice(0, 80)).join("; ")`,
 				"has no room for why": `[...document.querySelectorAll("main .list .why")].filter((c) => c.innerText && c.clientWidth < 100)
 					.map((c) => c.clientWidth).join("; ")`,
 				"has figures without a name": `[...document.querySelectorAll("main .list.stack td.num,main .list.stack td:has(>time:only-child)")]
