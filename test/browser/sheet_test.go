@@ -19,9 +19,11 @@ const cutSheets = `(() => {
 		sheet.open = true;
 		const form = sheet.querySelector("form"), is = form.getBoundingClientRect();
 		scrollBy(0, is.top - 300);
-		const at = form.getBoundingClientRect(), shown = [at.left + 8, at.right - 8].every((x) => form.contains(document.elementFromPoint(x, at.top + 8)));
+		const at = form.getBoundingClientRect();
+		const shown = [at.left + 8, at.right - 8].every((x) => form.contains(document.elementFromPoint(x, at.top + 8)));
 		if (is.left < 0 || is.right > wide || document.documentElement.scrollWidth > wide || !shown || row?.offsetHeight !== high)
-			found.push(sheet.querySelector("summary").innerText + " " + is.left + " to " + is.right + (shown ? "" : ", cut") + ", its row " + high + " and " + row?.offsetHeight);
+			found.push(sheet.querySelector("summary").innerText + " " + is.left + " to " + is.right +
+				(shown ? "" : ", cut") + ", its row " + high + " and " + row?.offsetHeight);
 		sheet.open = false;
 	}
 	return found.join("\n");
@@ -56,7 +58,8 @@ func TestListsHaveRoomBetweenAPhoneAndADesk(t *testing.T) {
 	b := chromiumtest.Start(t)
 	n := startNode(t)
 	n.run("flow", "submit", "approval/release.yaml", "--trigger", "1.4.0")
-	n.run("flow", "submit", n.file("name: talk\nsteps:\n  - {name: say, script_type: rhai, script: 'let s = \"x\"; for i in 0..11 { s += s; } throw s;'}\n"))
+	n.run("flow", "submit", n.file("name: talk\nsteps:\n"+
+		"  - {name: say, script_type: rhai, script: 'let s = \"x\"; for i in 0..11 { s += s; } throw s;'}\n"))
 	n.run("saga", "apply", n.file(order))
 	n.run("event", "publish", "Placed", "--aggregate", "Order/ann")
 	base := n.signIn(b)
