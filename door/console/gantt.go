@@ -145,8 +145,8 @@ func (v *visit) ganttJobs(jobs []*domain.Job, scale func(int64) float64) (rows [
 		return cmp.Or(cmp.Compare(a.QueuedMs, b.QueuedMs), cmp.Compare(a.ID, b.ID))
 	})
 	for _, j := range jobs {
-		rows = append(rows, ganttRow{Name: cmp.Or(shardName(j.Shard), j.Pack, strconv.Itoa(int(j.ID))), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), State: jobState(j),
-			Took: v.took(j.StartedMs, j.FinishedMs), Job: true, Bars: v.jobBars(j, scale)})
+		rows = append(rows, ganttRow{Name: cmp.Or(shardName(j.Shard), j.Pack, strconv.Itoa(int(j.ID))), Link: v.path("jobs/%d/%d", j.CallerID, j.ID),
+			State: jobState(j), Took: v.took(j.StartedMs, j.FinishedMs), Job: true, Bars: v.jobBars(j, scale)})
 	}
 	return rows
 }

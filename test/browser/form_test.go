@@ -64,7 +64,8 @@ func TestASecretIsTypedUnseen(t *testing.T) {
 	if is := chromiumtest.Eval[string](b, seen); is != "disc" {
 		t.Errorf("what is typed is shown as %q", is)
 	}
-	chromiumtest.Eval[any](b, `window.sent = ""; { const fetch = window.fetch; window.fetch = (url, o) => { window.sent += " " + o?.body; return fetch(url, o); } }; 1`)
+	chromiumtest.Eval[any](b, `window.sent = "";
+		{ const fetch = window.fetch; window.fetch = (url, o) => { window.sent += " " + o?.body; return fetch(url, o); } }; 1`)
 	b.Do(chromedp.SendKeys("[data-secret]", "hello-secret"), chromedp.SendKeys("[name=name]", "warehouse"))
 	b.Until(`document.querySelector(".outcome .cmd").innerText === "ramet secret set warehouse --from-file FILE"`)
 	if sent := chromiumtest.Eval[string](b, "window.sent"); strings.Contains(sent, "hello") {
