@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,8 @@ func TestAScriptCallsAFlow(t *testing.T) {
 			`{"name":"b","blueprint":"bad"},{"name":"c","blueprint":"chidl"}]}`)
 		time.Sleep(time.Minute)
 		j, err := r.work.Show(r.ctx, tenant, key)
-		if err != nil || j.Suspended == nil || j.LeaseOwner != "" || strings.Join(j.Suspended.Children, " ") != "flow:1 flow:2" {
+		// The second is waited for only if it had not failed yet when the script let go.
+		if err != nil || j.Suspended == nil || j.LeaseOwner != "" || !slices.Contains(j.Suspended.Children, "flow:1") {
 			t.Fatalf("%v: %+v, suspended %+v", err, j, j.Suspended)
 		}
 		f := r.show(1)

@@ -57,8 +57,9 @@ func (e *Engine) Record(ctx context.Context, tenant domain.TenantID, id domain.F
 			body = domain.JoinObjects(body, []byte(`{"lists":`+string(jsonText(lists))+`}`))
 		}
 	}
-	return archive.Record{Context: tenant, Kind: domain.ArchiveFlow, Key: v.Key(), EndMs: max(v.FinishedMs, 1), BeginMs: archive.AskedMs(v.CreatedAt, firstStarted(&v)),
-		Status: string(v.Status), Reason: string(v.Reason), Blueprint: v.Blueprint, Trigger: v.Trigger, Caller: v.CallerID, Body: body}, true, nil
+	return archive.Record{Context: tenant, Kind: domain.ArchiveFlow, Key: v.Key(), EndMs: max(v.FinishedMs, 1),
+		BeginMs: archive.AskedMs(v.CreatedAt, firstStarted(&v)),
+		Status:  string(v.Status), Reason: string(v.Reason), Blueprint: v.Blueprint, Trigger: v.Trigger, Caller: v.CallerID, Body: body}, true, nil
 }
 
 // firstStarted is when a flow was started the first time, 0 where that is not known any more.

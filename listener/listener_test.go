@@ -1,7 +1,6 @@
 package listener_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listener"
 	"github.com/ramet-run/ramet/stream"
@@ -306,7 +306,7 @@ func (d dead) ListenerDead(kind domain.DeadKind) { d[kind]++ }
 // which comes by itself; metrics have each.
 func TestAFloodOfDeadLettersDoesNotFillTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var text bytes.Buffer
+		var text testwait.Log
 		told := dead{}
 		r := newRig(t)
 		r.w = listener.NewWorker(r.s, r.flows, listener.Config{Logger: slog.New(slog.NewTextHandler(&text, nil)), Observer: told})
@@ -317,7 +317,7 @@ func TestAFloodOfDeadLettersDoesNotFillTheLog(t *testing.T) {
 			synctest.Wait()
 			all := strings.Split(strings.TrimSpace(text.String()), "\n")
 			if len(all) != want || !strings.Contains(all[want-1], more) {
-				t.Errorf("got %d lines, want %d, the last with %s:\n%s", len(all), want, more, &text)
+				t.Errorf("got %d lines, want %d, the last with %s:\n%s", len(all), want, more, text.String())
 			}
 		}
 		for i := range 500 {

@@ -288,7 +288,8 @@ func TestToLookIsNotInTheAuditLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, look := range []bool{true, false} {
-		p := api.ScheduleBackfillParams{ScheduleParams: api.ScheduleParams{Context: house, Name: "nightly"}, From: 1_767_225_600_000, To: 1_767_484_800_000, DryRun: look}
+		p := api.ScheduleBackfillParams{ScheduleParams: api.ScheduleParams{Context: house, Name: "nightly"},
+			From: 1_767_225_600_000, To: 1_767_484_800_000, DryRun: look}
 		before := r.lines(house)
 		if err := r.call(admin, "schedule.backfill", &p); err != nil {
 			t.Fatal(err)

@@ -47,7 +47,8 @@ func (v *visit) backfillMake() error {
 	if err != nil || !v.making() {
 		return v.showMake(pg, b, err)
 	}
-	return v.did(v.path("schedule")+with("name", s.Name, "tab", "flows"), "The backfill of "+plural(plan.Total, "past time")+" has begun, and goes on by itself.", nil)
+	said := "The backfill of " + plural(plan.Total, "past time") + " has begun, and goes on by itself."
+	return v.did(v.path("schedule")+with("name", s.Name, "tab", "flows"), said, nil)
 }
 
 // backfillTyped is what was typed, and all that cannot be read of it.

@@ -144,8 +144,9 @@ func (v *visit) sagaPage() error {
 	if err != nil {
 		return err
 	}
-	v.render(statusOf(b.Fields), page{Title: "Saga " + name, Sentence: said, Template: "saga", Noun: "Sagas", Command: command, Crumbs: []crumb{{"Sagas", v.path("sagas")},
-		{name, ""}}, Follow: lists("instance"), Body: b})
+	v.render(statusOf(b.Fields), page{Title: "Saga " + name, Sentence: said, Template: "saga", Noun: "Sagas", Command: command,
+		Crumbs: []crumb{{"Sagas", v.path("sagas")},
+			{name, ""}}, Follow: lists("instance"), Body: b})
 	return nil
 }
 
