@@ -40,7 +40,7 @@ func TestAStepIsRunAgainUntilSomethingHolds(t *testing.T) {
 		if s := v.Steps[1]; s.Round != 3 || s.Rounds != 10 || s.RoundMs != 0 || s.Done != 1 || s.Progress != 1 {
 			t.Errorf("the step is shown as %+v", s)
 		}
-		if n := r.words.times["poll"]; n != 3 {
+		if n := r.words.ran("poll"); n != 3 {
 			t.Errorf("it was run %d times", n)
 		}
 	})
@@ -71,7 +71,7 @@ func TestHowRepeatedStepsEnd(t *testing.T) {
 				if s := v.Steps[0]; !strings.HasPrefix(s.Text, tc.text) || s.RoundMs != 0 {
 					t.Errorf("it says %q, want %q; %+v", s.Text, tc.text, s)
 				}
-				if n := r.words.times["s"]; n != tc.times {
+				if n := r.words.ran("s"); n != tc.times {
 					t.Errorf("it was run %d times, want %d", n, tc.times)
 				}
 			})
@@ -136,7 +136,7 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Hour)
-			if n := r.words.times["poll"]; n != 1 {
+			if n := r.words.ran("poll"); n != 1 {
 				t.Errorf("it was run %d times, although it is paused", n)
 			}
 			x, err := r.flows.Explain(r.ctx, tenant, id)
@@ -156,8 +156,8 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 			r.mustAct(id, flow.Order{ID: "r", Verb: flow.OrderRetry, Failed: true})
 			time.Sleep(time.Second)
 			v := r.want(id, domain.FlowSucceeded, "poll succeeded", "last succeeded")
-			if v.Steps[0].Round != 2 || r.words.times["poll"] != 5 {
-				t.Errorf("it is in round %d, and was run %d times", v.Steps[0].Round, r.words.times["poll"])
+			if v.Steps[0].Round != 2 || r.words.ran("poll") != 5 {
+				t.Errorf("it is in round %d, and was run %d times", v.Steps[0].Round, r.words.ran("poll"))
 			}
 		})
 	})
@@ -166,8 +166,8 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 			id := r.steps(step("init", "set params.acc 0\nset params.other 1"), step("loop", "sum acc\nsum own", repeat("false", 3, 10), needs("init")))
 			want := "map[params.acc:6 params.other:1 params.own:6]"
 			for n := range 3 {
-				if v := r.want(id, domain.FlowFailed, "loop failed"); fmt.Sprint(v.Added) != want || r.words.times["loop"] != 3*(n+1) {
-					t.Errorf("after %d runs it has added %v, want %s", r.words.times["loop"], v.Added, want)
+				if v := r.want(id, domain.FlowFailed, "loop failed"); fmt.Sprint(v.Added) != want || r.words.ran("loop") != 3*(n+1) {
+					t.Errorf("after %d runs it has added %v, want %s", r.words.ran("loop"), v.Added, want)
 				}
 				r.mustAct(id, flow.Order{ID: fmt.Sprint("r", n), Verb: flow.OrderRetry, Failed: true})
 				time.Sleep(time.Second)
@@ -180,7 +180,7 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 			id := r.steps(step("init", "set params.acc 0"), step("loop", "sum acc", repeat("round >= 6", 6, 60), needs("init")),
 				step("sum", "param acc", needs("loop")))
 			time.Sleep(3*time.Minute + 30*time.Second)
-			if n := r.words.times["loop"]; n != 4 {
+			if n := r.words.ran("loop"); n != 4 {
 				t.Fatalf("it was run %d times, want 4", n)
 			}
 			r.mustAct(id, flow.Order{ID: "c", Verb: flow.OrderCancel})
@@ -188,7 +188,7 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 			r.mustAct(id, flow.Order{ID: "r", Verb: flow.OrderRetry})
 			time.Sleep(time.Second)
 			v := r.want(id, domain.FlowSucceeded, "loop succeeded", "sum succeeded")
-			if n := r.words.times["loop"]; n != 6 || v.Steps[1].Round != 6 || v.Result["sum.acc"] != "21" {
+			if n := r.words.ran("loop"); n != 6 || v.Steps[1].Round != 6 || v.Result["sum.acc"] != "21" {
 				t.Errorf("it was run %d times, to round %d, and the result is %v", n, v.Steps[1].Round, v.Result)
 			}
 		})
@@ -198,7 +198,7 @@ func TestWhatPeopleAskOfARepeatedStep(t *testing.T) {
 			id := r.steps(step("poll", "crashonce\ncount n", repeat("parse_int(result.n) >= 3", 4, 10)))
 			v := r.want(id, domain.FlowErrored, "poll errored")
 			for v.Reason == domain.FlowErrored {
-				r.mustAct(id, flow.Order{ID: fmt.Sprint("r", r.words.times["poll"]), Verb: flow.OrderRetry})
+				r.mustAct(id, flow.Order{ID: fmt.Sprint("r", r.words.ran("poll")), Verb: flow.OrderRetry})
 				time.Sleep(time.Second)
 				v = r.wait(id)
 			}
@@ -225,18 +225,18 @@ func TestARepeatedStepComesBackFromTheArchive(t *testing.T) {
 		s.putAway(r)
 		r.mustAct(id, flow.Order{Verb: flow.OrderRetry})
 		v := r.want(id, domain.FlowSucceeded, "poll succeeded", "last succeeded")
-		if v.Result["last.got"] != "3" || v.Steps[0].Round != 3 || r.words.times["poll"] != 3 {
-			t.Errorf("the result is %v, after %d rounds, of which %d were run", v.Result, v.Steps[0].Round, r.words.times["poll"])
+		if v.Result["last.got"] != "3" || v.Steps[0].Round != 3 || r.words.ran("poll") != 3 {
+			t.Errorf("the result is %v, after %d rounds, of which %d were run", v.Result, v.Steps[0].Round, r.words.ran("poll"))
 		}
 		time.Sleep(time.Minute)
 		s.putAway(r)
 		v = r.want(r.rerun(id, flow.Rerun{From: "last"}), domain.FlowErrored, "poll succeeded", "last errored")
-		if r.words.times["poll"] != 3 {
+		if r.words.ran("poll") != 3 {
 			t.Error("what was taken over was run")
 		}
 		v = r.want(r.rerun(id, flow.Rerun{From: "poll", Trigger: "from-poll"}), domain.FlowErrored, "poll succeeded", "last errored")
-		if v.Steps[0].Round != 3 || r.words.times["poll"] != 6 {
-			t.Errorf("it came to round %d, and was run %d times", v.Steps[0].Round, r.words.times["poll"])
+		if v.Steps[0].Round != 3 || r.words.ran("poll") != 6 {
+			t.Errorf("it came to round %d, and was run %d times", v.Steps[0].Round, r.words.ran("poll"))
 		}
 	})
 }
@@ -273,8 +273,8 @@ func TestAFlowIsRepeated(t *testing.T) {
 	within(t, newShelf(named("child", nil, step("c", "count n"))), func(r *rig) {
 		id := r.steps(call("poll", "child", nil, repeat(`result["c.n"] == "3"`, 10, 60)), step("last", "need poll c.n", needs("poll")))
 		v := r.want(id, domain.FlowSucceeded, "poll succeeded", "last succeeded")
-		if v.Result["last.got"] != "3" || r.words.times["c"] != 3 || v.Steps[0].Round != 3 {
-			t.Errorf("got %v after %d runs, %+v", v.Result, r.words.times["c"], v.Steps[0])
+		if v.Result["last.got"] != "3" || r.words.ran("c") != 3 || v.Steps[0].Round != 3 {
+			t.Errorf("got %v after %d runs, %+v", v.Result, r.words.ran("c"), v.Steps[0])
 		}
 	})
 }
@@ -284,7 +284,7 @@ func TestAnAbortLetsARoundFinish(t *testing.T) {
 	bubble(t, func(r *rig) {
 		id := r.steps(step("poll", "sleep 10s\ncount n", repeat(`result.n == "2"`, 5, 0)), step("bad", "sleep 1s\nfail no"))
 		r.want(id, domain.FlowFailed, "poll failed", "bad failed")
-		if n := r.words.times["poll"]; n != 1 {
+		if n := r.words.ran("poll"); n != 1 {
 			t.Errorf("it was run %d times", n)
 		}
 	})

@@ -118,6 +118,13 @@ func asked(ctx context.Context, t script.Task, line string) (answer string, ok b
 	return string(text), err == nil && !a.Suspend
 }
 
+// ran is how often a step was run.
+func (w *words) ran(step string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.times[step]
+}
+
 func (w *words) Run(ctx context.Context, t script.Task, _ script.Host) (script.Outcome, error) {
 	in := input{Job: t.Name, env: t.Env}
 	if t.Input != nil {
