@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/internal/chromiumtest"
 	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/testbinary"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 var (
@@ -33,21 +35,30 @@ func TestMain(m *testing.M) {
 type node struct {
 	testing.TB
 	data string
+	log  testwait.Log
+	stop func() // by a signal, as a machine does
 }
 
 func startNode(t testing.TB, more ...string) *node {
 	t.Helper()
-	n := &node{t, t.TempDir()}
+	n := &node{TB: t, data: t.TempDir()}
+	n.serve(more...)
+	return n
+}
+
+// serve begins a life of the node.
+func (n *node) serve(more ...string) {
+	n.Helper()
 	cmd := exec.Command(ramet, append([]string{"serve", "--data", n.data, "--name", "node-a", "--listen", "127.0.0.1:0", "--grace", "1ms"}, more...)...)
-	cmd.Stderr = t.Output()
+	cmd.Stderr = io.MultiWriter(n.Output(), &n.log)
 	if err := leash.Start(cmd, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
+		n.Fatal(err)
 	}
-	t.Cleanup(func() {
+	n.stop = func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = cmd.Wait()
-	})
-	return n
+	}
+	n.Cleanup(n.stop)
 }
 
 // run runs a command line at the node, and returns what it prints.

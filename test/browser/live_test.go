@@ -3,6 +3,7 @@ package browser
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -49,6 +50,25 @@ func TestAPageEndsWithTheRoleOfWhoLooks(t *testing.T) {
 		n.accessible(b, page+" without the role")
 		n.run("context", "grant", "1", "12", "--role", "reader")
 	}
+}
+
+// TestAPageSaysThatItsNodeIsGone, keeps what it shows, and asks to sign in at the next life
+// of the node, which knows no sessions of the one before.
+func TestAPageSaysThatItsNodeIsGone(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	n.run("flow", "submit", n.file(release), "--trigger", "1.4.0")
+	base := n.signIn(b)
+	visit(b, base+"c/1/flows", "1.4.0")
+	b.Away()
+	n.stop()
+	b.Until(`!document.querySelector("#node-chip .stale").hidden`)
+	if !chromiumtest.Eval[bool](b, `document.querySelector("main").innerText.includes("1.4.0")`) {
+		t.Error("what the page showed is gone with the node")
+	}
+	address, _, _ := strings.Cut(strings.TrimPrefix(base, "http://"), "/")
+	n.serve("--listen", address)
+	b.Until(`!!document.querySelector("#proof")`)
 }
 
 // TestNewRowsPushNothing: the rows that one looks at stay where they are until one asks for

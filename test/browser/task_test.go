@@ -142,8 +142,8 @@ func TestFaultsOfANodeForDevelopment(t *testing.T) {
 		}
 	}
 	n.accessible(b, "the faults")
-	b.Until(`!document.querySelector("#node-chip .stale").hidden`) // it is away
-	b.Until(`document.querySelector("#node-chip .stale").hidden`)  // and back, with the same session
+	n.log.Await(t, "event=node.started", 2)
+	b.Until(`document.querySelector("#node-chip .stale").hidden`) // it is there, with the same session
 	h.click("main tr a", "2")
 	b.Until(`document.querySelector("main").innerText.includes("needs approval")`)
 	if out := n.run("job", "list", "--where", `job.step == "count" && job.flow_id == 2 && job.attempt > 1`, "--count"); out == "0 jobs" {
