@@ -68,7 +68,7 @@ func TestAPageSaysThatItsNodeIsGone(t *testing.T) {
 	}
 	address, _, _ := strings.Cut(strings.TrimPrefix(base, "http://"), "/")
 	n.serve("--listen", address)
-	b.Until(`!!document.querySelector("#proof")`)
+	b.Until(`!!document.querySelector("#proof")`) // nothing was written here that could be lost
 }
 
 // TestNewRowsPushNothing: the rows that one looks at stay where they are until one asks for

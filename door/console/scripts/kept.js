@@ -46,7 +46,9 @@
 	});
 	// Others find it out by themselves: pages that live, and the check of the editor.
 	document.addEventListener("signed-out", (e) => {
-		if (!document.querySelector(".editing") && ![...document.querySelectorAll("main :is(input,textarea)")].some((f) => f.value !== f.defaultValue)) return;
+		// The value of a mark that was not named is "on", which nobody has written.
+		const written = (f) => f.value !== f.defaultValue && !["checkbox", "radio"].includes(f.type);
+		if (!document.querySelector(".editing") && ![...document.querySelectorAll("main :is(input,textarea)")].some(written)) return;
 		e.preventDefault(); // there is something to be lost
 		tell(false);
 	});
