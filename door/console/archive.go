@@ -82,7 +82,7 @@ func (v *visit) archivePage() error {
 	if f.Text != "" {
 		command = append(command, f.Text)
 	}
-	v.render(statusOf(fields), page{Title: "Archive", Template: "list", Noun: "Archive", Command: v.command(v.flags(command, "kind", "status", "reason",
+	v.render(statusOf(fields), page{Title: "Archive", Noun: "Archive", Command: v.command(v.flags(command, "kind", "status", "reason",
 		"type", "blueprint", "trigger", "caller", "since", "where")...),
 		Crumbs: []crumb{{"Archive", ""}}, Body: b})
 	return nil
@@ -142,7 +142,7 @@ func (v *visit) recordPage() error {
 		}
 		b.Sections = append(b.Sections, lines)
 	}
-	v.render(nethttp.StatusOK, page{Title: r.Key, Template: "detail", Noun: "Archive", Command: v.command("archive", "show", r.Key, "--logs"),
+	v.render(nethttp.StatusOK, page{Title: r.Key, Noun: "Archive", Command: v.command("archive", "show", r.Key, "--logs"),
 		Sentence: s, Body: b,
 		Crumbs: []crumb{{"Archive", v.path("archive")}, {r.Key, ""}}})
 	return nil

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"html/template"
 	"io/fs"
 	nethttp "net/http"
 	"path"
@@ -14,11 +13,10 @@ import (
 	"sync"
 )
 
-// This file has what pages are made of: their templates, and the one style sheet and the
-// one script, which are the files of styles/ and scripts/ one after the other, in the
-// order of the alphabet.
+// This file has the one style sheet and the one script of all pages, which are the files of
+// styles/ and scripts/ one after the other, in the order of the alphabet.
 
-//go:embed templates/*.html styles/*.css scripts/*.js icon.svg
+//go:embed styles/*.css scripts/*.js icon.svg
 var files embed.FS
 
 var (
@@ -27,9 +25,6 @@ var (
 	// assetPath is where both are. It has their hash, so that browsers may keep them for
 	// ever, and get others with another version.
 	assetPath = Path + "assets/" + hashOf(styleSheet, script) + "/"
-	// templates are parsed when the first page is asked for: that takes longer than most commands,
-	// which are the same program and show none.
-	templates = sync.OnceValue(parseTemplates)
 )
 
 // joined is the text of all files of a folder.
@@ -59,25 +54,6 @@ func hashOf(texts ...[]byte) string {
 		sum.Write(t)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
-}
-
-// parseTemplates makes one set for each page: the frame and the parts that all have, and
-// the page's own file. Parts are the files named part-*.
-func parseTemplates() map[string]*template.Template {
-	entries, err := fs.ReadDir(files, "templates")
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	parts := template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/frame.html", "templates/part-*.html"))
-	sets := map[string]*template.Template{}
-	for _, e := range entries {
-		name := strings.TrimSuffix(e.Name(), ".html")
-		if name == "frame" || strings.HasPrefix(name, "part-") {
-			continue
-		}
-		sets[name] = template.Must(template.Must(parts.Clone()).ParseFS(files, "templates/"+e.Name()))
-	}
-	return sets
 }
 
 // mountAssets serves the style sheet and the script, to everybody.

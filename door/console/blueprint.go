@@ -75,7 +75,7 @@ func (v *visit) blueprintPage() error {
 	if err != nil {
 		return err
 	}
-	pg := page{Title: stored.Name, Template: "detail", Noun: "Blueprints", Command: command, Body: b,
+	pg := page{Title: stored.Name, Noun: "Blueprints", Command: command, Body: b,
 		Crumbs: []crumb{{"Blueprints", v.path("blueprints")}, {stored.Name, ""}}}
 	if list := newest.Blueprints; len(list) > 0 && v.r.FormValue("cursor") == "" && list[0].Version > stored.Version {
 		pg.Sentence = &sentence{State: state{"old", held}, Text: "This is version " + strconv.Itoa(stored.Version) + ". The newest is " +

@@ -122,7 +122,7 @@ func (v *visit) edited() *editorBody {
 func (v *visit) editor(b *editorBody, bp *domain.Blueprint) error {
 	b.Title, b.Post, b.Store, b.Rows, b.Command = cmp.Or(b.Name,
 		"New blueprint"), v.path("blueprint/edit"), v.path("blueprint/store"), editorRows, v.command("blueprint", "apply", "FILE.yaml")
-	pg := page{Template: "editor", Noun: "Blueprints", Command: b.Command, Crumbs: []crumb{{"Blueprints", v.path("blueprints")}}, Body: b}
+	pg := page{Noun: "Blueprints", Command: b.Command, Crumbs: []crumb{{"Blueprints", v.path("blueprints")}}, Body: b}
 	if b.Name != "" {
 		pg.Crumbs = append(pg.Crumbs, crumb{b.Name, v.path("blueprint") + with("name", b.Name)}, crumb{"Edit", ""})
 	} else {

@@ -42,7 +42,7 @@ func (v *visit) blueprintsPage() error {
 			linkTo("its flows", v.path("flows")+with("blueprint", e.Name))}})
 	}
 	b.Tables = []table{t}
-	v.render(nethttp.StatusOK, page{Title: "Blueprints", Template: "list", Noun: "Blueprints", Command: v.command("blueprint", "list"),
+	v.render(nethttp.StatusOK, page{Title: "Blueprints", Noun: "Blueprints", Command: v.command("blueprint", "list"),
 		Crumbs: []crumb{{"Blueprints", ""}}, Body: b})
 	return nil
 }

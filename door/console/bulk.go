@@ -128,7 +128,7 @@ func (v *visit) bulkPage() error {
 		}
 		body.Sections = append(body.Sections, section{Title: "Failures", Intro: firstOf(len(b.Failures), b.Failed), Table: t})
 	}
-	pg := page{Title: body.Title, Template: "detail", Noun: "Operate", Command: v.command("bulk", "show", id), Body: body,
+	pg := page{Title: body.Title, Noun: "Operate", Command: v.command("bulk", "show", id), Body: body,
 		Crumbs:   []crumb{{"Operate", v.path("operate")}, {"Bulk operations", v.path("operate/bulk")}, {id, ""}},
 		Sentence: &sentence{State: st, Text: bulkSentence(b), Why: b.Error, Since: v.at(b.EndedMs), Ended: b.Final()}}
 	if back != nil {

@@ -65,7 +65,7 @@ func (v *visit) comparePage() error {
 	c := comparison{v: v, a: a, b: b}
 	body := &detailBody{Title: flowName(&a.Flow) + " and " + flowName(&b.Flow), Sections: []section{{Table: c.heads()},
 		c.values("Params", a.Params, b.Params, "They were given the same."), c.steps(), c.values("Results", a.Result, b.Result, "Their results are the same.")}}
-	v.render(nethttp.StatusOK, page{Title: "Compare " + strconv.Itoa(int(a.ID)) + " and " + strconv.Itoa(int(b.ID)), Template: "detail", Noun: "Flows",
+	v.render(nethttp.StatusOK, page{Title: "Compare " + strconv.Itoa(int(a.ID)) + " and " + strconv.Itoa(int(b.ID)), Noun: "Flows",
 		Command: v.command("flow", "show", strconv.Itoa(int(a.ID))) + "; " + v.command("flow", "show", strconv.Itoa(int(b.ID))), Body: body, Sentence: c.sentence(),
 		Crumbs: []crumb{{"Flows", v.path("flows")}, {"Compare", ""}}})
 	return nil

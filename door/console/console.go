@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
@@ -324,13 +326,23 @@ func (v *visit) fail(err error) {
 	if v.piece != nil {
 		v.piece.why = text
 	}
-	v.render(f.Status, page{Title: nethttp.StatusText(f.Status), Template: "failure", Body: failure{Status: f.Status, Text: text}})
+	v.render(f.Status, page{Title: nethttp.StatusText(f.Status), Body: failure{Status: f.Status, Text: text}})
 }
 
 // failure is what the page of an error says.
 type failure struct {
 	Status int
 	Text   string
+}
+
+func (f failure) title() string {
+	switch f.Status {
+	case nethttp.StatusForbidden:
+		return "You may not see or do this"
+	case nethttp.StatusNotFound:
+		return "There is no such thing"
+	}
+	return "This did not work"
 }
 
 // render answers with a page. It is made whole before it is sent, so that an error within
@@ -347,7 +359,7 @@ func (v *visit) render(status int, p page) {
 		p.Follow = nil // what cannot be shown does not change
 	}
 	if v.piece != nil {
-		if v.written(&text, "main", &p) {
+		if v.written(&text, p.main()) {
 			v.piece.status, v.piece.text, v.piece.follow = status, text.Bytes(), p.Follow
 		}
 		return
@@ -356,7 +368,7 @@ func (v *visit) render(status int, p page) {
 		v.fail(err)
 		return
 	}
-	if !v.written(&text, "frame", &p) {
+	if !v.written(&text, p.frame()) {
 		nethttp.Error(v.w, "this page cannot be written; the node's log says why", nethttp.StatusInternalServerError)
 		return
 	}
@@ -366,9 +378,10 @@ func (v *visit) render(status int, p page) {
 }
 
 // written writes a page, or its content alone.
-func (v *visit) written(to *bytes.Buffer, template string, p *page) bool {
-	err := templates()[p.Template].ExecuteTemplate(to, template, p)
-	if err != nil {
+func (v *visit) written(to *bytes.Buffer, markup templ.Component) bool {
+	var whole bytes.Buffer
+	err := markup.Render(v.r.Context(), &whole)
+	if inLines(to, whole.Bytes()); err != nil {
 		v.console.cfg.Logger.Error("BUG: a page of the console cannot be written", "path", v.r.URL.Path, "err", err)
 	}
 	return err == nil

@@ -85,7 +85,7 @@ func (v *visit) effectsPage() error {
 			countOf(int64(e.Pending)), words(effectWhy(e))}})
 	}
 	b.Tables = []table{t}
-	pg := page{Title: "Effects", Template: "list", Noun: "Effects", Command: v.command("effect", "list"), Crumbs: []crumb{{"Effects", ""}},
+	pg := page{Title: "Effects", Noun: "Effects", Command: v.command("effect", "list"), Crumbs: []crumb{{"Effects", ""}},
 		Follow: lists(), Body: b}
 	if bad > 0 {
 		pg.Sentence = &sentence{State: state{"in trouble", errored}, Text: first + "."}
@@ -137,7 +137,7 @@ func (v *visit) effectPage() error {
 	if len(acts) > 0 {
 		b.Sections = append(b.Sections, section{Title: "History", History: acts})
 	}
-	v.render(nethttp.StatusOK, page{Title: e.Name, Template: "detail", Noun: "Effects", Command: v.command("effect", "show", e.Name), Follow: lists(), Body: b,
+	v.render(nethttp.StatusOK, page{Title: e.Name, Noun: "Effects", Command: v.command("effect", "show", e.Name), Follow: lists(), Body: b,
 		Crumbs: []crumb{{"Effects", v.path("effects")}, {e.Name, ""}}, Sentence: v.effectSentence(&e)})
 	return nil
 }

@@ -119,7 +119,7 @@ func (v *visit) flowPage() error {
 	if err := v.fillTab(body); err != nil {
 		return err
 	}
-	pg := page{Title: body.Name, Template: "flow", Noun: "Flows", Command: v.command("flow", "show", strconv.Itoa(int(p.Flow))), Body: body,
+	pg := page{Title: body.Name, Noun: "Flows", Command: v.command("flow", "show", strconv.Itoa(int(p.Flow))), Body: body,
 		Crumbs: []crumb{{"Flows", v.path("flows")}}}
 	if body.State.Class == succeeded {
 		body.Actions = v.flowActions(&f)

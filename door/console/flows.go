@@ -170,7 +170,7 @@ func (v *visit) flowsPage() error {
 		b.Rows = append(b.Rows, row)
 	}
 	words := append([]string{"flow", "list"}, list.flags(list.filter(q))...)
-	v.render(statusOf(fields), page{Title: "Flows", Template: "flows", Noun: "Flows", Command: v.command(words...), Crumbs: []crumb{{"Flows", ""}},
+	v.render(statusOf(fields), page{Title: "Flows", Noun: "Flows", Command: v.command(words...), Crumbs: []crumb{{"Flows", ""}},
 		Follow: lists("flow"), Body: b})
 	return nil
 }

@@ -46,8 +46,8 @@ type tick struct {
 	Text string
 }
 
-// Percent is where a tick stands, for its text, which is not stretched.
-func (t tick) Percent() float64 { return t.X / ganttWidth * 100 }
+// percent is where a tick stands, for its text, which is not stretched.
+func (t tick) percent() string { return strconv.FormatFloat(t.X/ganttWidth*100, 'f', 2, 64) + "%" }
 
 // Last reports whether a tick's text would reach over the edge.
 func (t tick) Last() bool { return t.X > 0.95*ganttWidth }

@@ -87,7 +87,7 @@ func (v *visit) jobPage() error {
 	if err := v.fillJobTab(p, b); err != nil {
 		return err
 	}
-	pg := page{Title: "Job " + p.Key().String(), Template: "job", Noun: "Jobs", Command: v.command("job", "show", p.Key().String()), Body: b,
+	pg := page{Title: "Job " + p.Key().String(), Noun: "Jobs", Command: v.command("job", "show", p.Key().String()), Body: b,
 		Crumbs: []crumb{{"Jobs", v.path("jobs")}}}
 	if j.Status != domain.JobFinished { // of one that ended well there is nothing to say
 		pg.Sentence = v.jobSentence(j, x, b.State)

@@ -78,7 +78,7 @@ func (v *visit) jobsPage() error {
 		b.Rows = append(b.Rows, row)
 	}
 	words := append([]string{"job", "list"}, list.flags(list.filter(q))...)
-	v.render(statusOf(fields), page{Title: "Jobs", Template: "jobs", Noun: "Jobs", Command: v.command(words...), Crumbs: []crumb{{"Jobs", ""}},
+	v.render(statusOf(fields), page{Title: "Jobs", Noun: "Jobs", Command: v.command(words...), Crumbs: []crumb{{"Jobs", ""}},
 		Follow: lists("job"), Body: b})
 	return nil
 }

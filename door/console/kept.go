@@ -66,6 +66,6 @@ type resumeBody struct {
 
 // resume offers to send what went along through signing in.
 func (v *visit) resume(to, kept string) error {
-	v.render(nethttp.StatusOK, page{Title: "Signed in", Template: "resume", Body: resumeBody{Post: next(to), Fields: fieldsOf(kept)}})
+	v.render(nethttp.StatusOK, page{Title: "Signed in", Body: resumeBody{Post: next(to), Fields: fieldsOf(kept)}})
 	return nil
 }

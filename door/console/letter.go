@@ -57,7 +57,7 @@ func (v *visit) letterPage() error {
 	if d.Holds {
 		s.Next = "its instance does nothing until this is replayed or dropped"
 	}
-	v.render(nethttp.StatusOK, page{Title: "Dead letter " + d.ID, Template: "detail", Noun: "Dead letters", Command: v.command("deadletter", "show",
+	v.render(nethttp.StatusOK, page{Title: "Dead letter " + d.ID, Noun: "Dead letters", Command: v.command("deadletter", "show",
 		string(d.Kind), d.ID), Sentence: s, Body: b,
 		Crumbs: []crumb{{"Dead letters", v.path("letters")}, {"of its cause", v.path("letters/list") + causeOf(d).query()}, {shortID(d.ID), ""}}})
 	return nil

@@ -115,7 +115,7 @@ func (v *visit) causesPage() error {
 	}
 	b := &listBody{Title: "Dead letters", Tabs: v.letterTabs(false), Tables: []table{t},
 		None: "There is no dead letter: nothing was given up on. An event that no saga can read, or an effect that never ends well, would stand here."}
-	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command("deadletter", "list"), Crumbs: []crumb{{"Dead letters",
+	pg := page{Title: "Dead letters", Noun: "Dead letters", Command: v.command("deadletter", "list"), Crumbs: []crumb{{"Dead letters",
 		""}}, Follow: lists("dead_letter"), Body: b}
 	if total > 0 {
 		text := "1 dead letter waits for you"
@@ -211,7 +211,7 @@ func (v *visit) lettersPage() error {
 		t.Rows = append(t.Rows, r)
 	}
 	b.Tables = []table{t}
-	pg := page{Title: "Dead letters", Template: "list", Noun: "Dead letters", Command: v.command(append([]string{"deadletter", "list"},
+	pg := page{Title: "Dead letters", Noun: "Dead letters", Command: v.command(append([]string{"deadletter", "list"},
 		l.flags(l.filter(q))...)...),
 		Crumbs: []crumb{{"Dead letters", v.path("letters")}, {"All letters", ""}}, Follow: lists("dead_letter"), Body: b}
 	if len(t.Rows) > 0 && (p.Saga != "" || p.Effect != "" || p.Cause != "") {

@@ -155,7 +155,7 @@ func (v *visit) showMake(pg page, b *makeBody, err error) error {
 	if err != nil {
 		return err
 	}
-	pg.Title, pg.Template, pg.Command, pg.Body = b.Title, "make", b.Command, b
+	pg.Title, pg.Command, pg.Body = b.Title, b.Command, b
 	v.render(status, pg)
 	return nil
 }

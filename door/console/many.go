@@ -218,7 +218,7 @@ func (v *visit) manyPage(l manyList) error {
 		}
 		b.Sections = append(b.Sections, section{Table: t})
 	}
-	v.render(nethttp.StatusOK, page{Title: b.Title, Template: "detail", Noun: l.rail, Command: a.Command, Body: b,
+	v.render(nethttp.StatusOK, page{Title: b.Title, Noun: l.rail, Command: a.Command, Body: b,
 		Crumbs: []crumb{{l.rail, v.path("%s", l.path)}, {b.Title, ""}}})
 	return nil
 }

@@ -34,7 +34,7 @@ func (v *visit) messagesList(name string, s *sentence, command []string, b *list
 	if name != "Messages" {
 		crumbs = []crumb{{"Messages", v.path("messages")}, {name, ""}}
 	}
-	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Messages", Command: v.command(command...), Follow: lists(), Sentence: s,
+	v.render(nethttp.StatusOK, page{Title: name, Noun: "Messages", Command: v.command(command...), Follow: lists(), Sentence: s,
 		Body: b, Crumbs: crumbs})
 	return nil
 }
@@ -205,7 +205,7 @@ func (v *visit) messagePage() error {
 		}
 		s.Text = upper(x.Text) + "."
 	}
-	v.render(nethttp.StatusOK, page{Title: b.Title, Template: "detail", Noun: "Messages", Command: v.command("message", "show", b.Title),
+	v.render(nethttp.StatusOK, page{Title: b.Title, Noun: "Messages", Command: v.command("message", "show", b.Title),
 		Follow: lists(), Sentence: s, Body: b,
 		Crumbs: []crumb{{"Messages", v.path("messages")}, {b.Title, ""}}})
 	return nil

@@ -41,7 +41,7 @@ func (v *visit) operateTabs(here string) (tabs []tab) {
 // operatePage renders a list below Operate.
 func (v *visit) operatePage(name string, s *sentence, command []string, b *listBody) error {
 	b.Title, b.Tabs = name, v.operateTabs(name)
-	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Operate", Command: v.command(command...), Follow: lists(), Sentence: s, Body: b,
+	v.render(nethttp.StatusOK, page{Title: name, Noun: "Operate", Command: v.command(command...), Follow: lists(), Sentence: s, Body: b,
 		Crumbs: []crumb{{"Operate", v.path("operate")}, {name, ""}}})
 	return nil
 }

@@ -86,6 +86,9 @@ func (c *Console) mountOverview() {
 	c.live("GET {$}", (*visit).overviewPage)
 }
 
+// nothing is what is shown to those who may look at no context.
+type nothing struct{}
+
 // home leads to the first context that one may look at.
 func (v *visit) home() error {
 	list, err := call(v, api.ContextList, api.ListContextsParams{Limit: 1})
@@ -93,7 +96,7 @@ func (v *visit) home() error {
 		return err
 	}
 	if len(list.Contexts) == 0 {
-		v.render(nethttp.StatusOK, page{Title: "No context", Template: "nothing"})
+		v.render(nethttp.StatusOK, page{Title: "No context", Body: nothing{}})
 		return nil
 	}
 	return v.redirect(Path + "c/" + contextName(list.Contexts[0]) + "/")
@@ -143,7 +146,7 @@ func (v *visit) overviewPage() error {
 	if v.stopped() != nil && len(b.Needs) == 0 {
 		said = nil // that it is stopped is how it stands, and is said above
 	}
-	v.render(nethttp.StatusOK, page{Title: "Overview", Template: "overview", Noun: "Overview", Command: v.command("doctor"),
+	v.render(nethttp.StatusOK, page{Title: "Overview", Noun: "Overview", Command: v.command("doctor"),
 		Follow: lists("flow", "job", "instance", "dead_letter"), Body: b,
 		Sentence: said})
 	return nil

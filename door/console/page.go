@@ -3,9 +3,10 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"strconv"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -14,8 +15,6 @@ import (
 // page is what the frame shows, and the page in it.
 type page struct {
 	Title string
-	// Template is the name of the page's own, in templates/<name>.html.
-	Template string
 	// Noun is the entry of the rail that the page belongs to.
 	Noun     string
 	Crumbs   []crumb
@@ -24,7 +23,7 @@ type page struct {
 	Command string
 	// Follow is what of it may change; nil: nothing does. The page is mounted by live then.
 	Follow *follow
-	Body   any
+	Body   body
 
 	// The rest is filled in for every page.
 	Here     string    // the page's own address
@@ -41,6 +40,13 @@ type page struct {
 	Faults   []action // on a node for development
 	Assets   string
 }
+
+// body is what a page shows of its own, below the sentence.
+type body interface{ content() templ.Component }
+
+// topped is a body with something above the sentence: tabs of pages beside each other, which must
+// not move from one to the next.
+type topped interface{ above() templ.Component }
 
 // crumb is a step of the way to a page.
 type crumb struct{ Text, Link string }
@@ -78,7 +84,7 @@ const contextsMost = 200
 // complete fills in what every page has.
 func (v *visit) complete(p *page) error {
 	p.Here, p.Theme, p.Assets = v.r.URL.RequestURI(), theme(v.r), assetPath
-	if p.Template == "failure" && v.r.Method != "GET" {
+	if _, failed := p.Body.(failure); failed && v.r.Method != "GET" {
 		p.Here = Path
 	}
 	if v.refusedAt != "" {
@@ -124,8 +130,11 @@ func (v *visit) rail(here string) (entries []railEntry) {
 // path is a page's within the context that one looks at. Its parts are numbers and words
 // of ours; a name of somebody else's is a query parameter.
 func (v *visit) path(format string, args ...any) string {
-	return Path + "c/" + contextName(v.tenant) + "/" + fmt.Sprintf(format, args...)
+	return contextPath(v.tenant) + fmt.Sprintf(format, args...)
 }
+
+// contextPath is where the pages of a context begin.
+func contextPath(t domain.Tenant) string { return Path + "c/" + contextName(t) + "/" }
 
 // contextName is what paths and commands call a context.
 func contextName(t domain.Tenant) string {
@@ -158,20 +167,6 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// functions are those of templates.
-var functions = template.FuncMap{
-	"plain":       plain,
-	"plural":      plural,
-	"contextName": contextName,
-	"lines":       linesOf,
-	"picked":      picked,
-	"faulty":      faulty,
-	"coded":       coded,
-	"long":        func(text string) bool { return len(text) > longText },
-	"inc":         func(i int) int { return i + 1 },
-	"stateOf":     func(word string) state { return state{Word: word, Class: word} },
-}
-
 // maxPlain bounds a text of somebody else's in a page's own lines, in bytes.
 const maxPlain = 2000
 
@@ -181,23 +176,7 @@ const longText = 320
 
 // plain is a text of somebody else's that shows what it has, and acts on nothing: what
 // would turn the direction of writing, or cannot be seen, is a question mark.
-func plain(text any) string { return domain.PlainText(fmt.Sprint(text), maxPlain) }
-
-// coded is a text as [plain] has it, with what stands between two backticks as code.
-func coded(text any) template.HTML {
-	parts := strings.Split(plain(text), "`")
-	for i, part := range parts {
-		part = template.HTMLEscapeString(part)
-		switch odd := i%2 == 1; {
-		case odd && i < len(parts)-1:
-			part = "<code>" + part + "</code>"
-		case odd: // it has no other
-			part = "`" + part
-		}
-		parts[i] = part
-	}
-	return template.HTML(strings.Join(parts, "")) // each part was escaped
-}
+func plain(text string) string { return domain.PlainText(text, maxPlain) }
 
 // linesOf are the lines of a text of somebody else's, each as [plain] has it.
 func linesOf(text string) (lines []string) {

@@ -67,7 +67,7 @@ func TestKeysAndNamesStayAsTheyAreWritten(t *testing.T) {
 func TestWhatStandsBetweenBackticksIsCode(t *testing.T) {
 	for text, want := range map[string]string{"run `ramet ban lift x` then": "run <code>ramet ban lift x</code> then", "no code": "no code",
 		"`<b>` & `": "<code>&lt;b&gt;</code> &amp; `", "`": "`", "``": "<code></code>"} {
-		if got := coded(text); string(got) != want {
+		if got := coded(text); string(got.(written)) != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}

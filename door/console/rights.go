@@ -42,7 +42,7 @@ func (v *visit) rightsPage(name string, s *sentence, command string, b *listBody
 	add(v.mayOnNode(api.ActorList.Operation), "Actors", "rights/actors")
 	add(true, "Tokens", "rights/tokens")
 	add(v.may(api.AuditLog.Operation), "Audit log", "rights/audit")
-	v.render(nethttp.StatusOK, page{Title: name, Template: "list", Noun: "Rights", Command: command, Sentence: s, Body: b,
+	v.render(nethttp.StatusOK, page{Title: name, Noun: "Rights", Command: command, Sentence: s, Body: b,
 		Crumbs: []crumb{{"Rights", v.path("rights")}, {name, ""}}})
 	return nil
 }

@@ -327,7 +327,7 @@ func (v *visit) showToken(token string, who domain.ActorID, command string) erro
 	b := &detailBody{Title: "A token of " + actorText(who), Links: []crumb{{"To the list", v.path("rights/tokens")}},
 		Sections: []section{{Intro: "It is shown this once. Whoever has it may do what it is good for, until it ends or is revoked.", Lines: []string{token}}}}
 	pg := v.rightsForm("Tokens", "rights/tokens")
-	pg.Title, pg.Template, pg.Command, pg.Body = b.Title, "detail", command, b
+	pg.Title, pg.Command, pg.Body = b.Title, command, b
 	v.render(nethttp.StatusOK, pg)
 	return nil
 }

@@ -90,7 +90,7 @@ func (v *visit) sagasPage() error {
 	for _, s := range found.Sagas {
 		b.Rows = append(b.Rows, sagaRow{Name: s.Name, Link: v.sagaPath(s.Name), Summary: s.Summary, Version: s.Version, Updated: v.at(s.UpdatedMs), By: s.By})
 	}
-	v.render(nethttp.StatusOK, page{Title: "Sagas", Template: "sagas", Noun: "Sagas", Command: v.command("saga", "list"), Crumbs: []crumb{{"Sagas", ""}},
+	v.render(nethttp.StatusOK, page{Title: "Sagas", Noun: "Sagas", Command: v.command("saga", "list"), Crumbs: []crumb{{"Sagas", ""}},
 		Follow: lists("instance"), Body: b})
 	return nil
 }
@@ -144,7 +144,7 @@ func (v *visit) sagaPage() error {
 	if err != nil {
 		return err
 	}
-	v.render(statusOf(b.Fields), page{Title: "Saga " + name, Sentence: said, Template: "saga", Noun: "Sagas", Command: command,
+	v.render(statusOf(b.Fields), page{Title: "Saga " + name, Sentence: said, Noun: "Sagas", Command: command,
 		Crumbs: []crumb{{"Sagas", v.path("sagas")},
 			{name, ""}}, Follow: lists("instance"), Body: b})
 	return nil

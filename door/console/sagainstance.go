@@ -134,7 +134,7 @@ func (v *visit) instancePage() error {
 		b.Tabs = append(b.Tabs, tab{t.Name, link, t.Key == b.Tab})
 	}
 	v.fillInstance(b, i, x, lines)
-	pg := page{Title: p.Name + " " + p.Correlation, Template: "sagainstance", Noun: "Sagas", Command: v.command("saga", "history", p.Name, p.Correlation), Body: b,
+	pg := page{Title: p.Name + " " + p.Correlation, Noun: "Sagas", Command: v.command("saga", "history", p.Name, p.Correlation), Body: b,
 		Crumbs: []crumb{{"Sagas", v.path("sagas")}, {p.Name, v.sagaPath(p.Name)}, {p.Correlation, ""}}}
 	if b.State.Class != succeeded {
 		pg.Sentence = &sentence{State: b.State, Text: upper(x.Text) + ".", Since: v.at(cmp.Or(i.EndedMs, x.SinceMs)), Ended: i.EndedMs != 0,

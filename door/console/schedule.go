@@ -49,7 +49,7 @@ func (v *visit) schedulePage() error {
 	if err != nil {
 		return err
 	}
-	pg := page{Title: s.Name, Template: "detail", Noun: "Schedules", Command: v.command("schedule", "show", s.Name), Body: b, Follow: lists("schedule", "flow"),
+	pg := page{Title: s.Name, Noun: "Schedules", Command: v.command("schedule", "show", s.Name), Body: b, Follow: lists("schedule", "flow"),
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {s.Name, ""}}, Sentence: v.scheduleSentence(&s.Schedule)}
 	pg.Sentence.Actions = v.scheduleActions(&s.Schedule)
 	v.render(nethttp.StatusOK, pg)

@@ -78,7 +78,7 @@ func (v *visit) schedulesPage() error {
 		t.Rows = append(t.Rows, r)
 	}
 	b.Tables = []table{t}
-	v.render(nethttp.StatusOK, page{Title: "Schedules", Template: "list", Noun: "Schedules", Command: v.command(v.flags([]string{"schedule", "list"},
+	v.render(nethttp.StatusOK, page{Title: "Schedules", Noun: "Schedules", Command: v.command(v.flags([]string{"schedule", "list"},
 		"blueprint")...), Crumbs: []crumb{{"Schedules", ""}}, Follow: lists("schedule"),
 		Sentence: v.schedulesSentence(list.Schedules), Body: b})
 	return nil
@@ -214,7 +214,7 @@ func (v *visit) calendarPage() error {
 			d.Entries = d.Entries[:calendarEntries]
 		}
 	}
-	v.render(nethttp.StatusOK, page{Title: "Calendar", Template: "calendar", Noun: "Schedules", Command: v.command("schedule", "list"),
+	v.render(nethttp.StatusOK, page{Title: "Calendar", Noun: "Schedules", Command: v.command("schedule", "list"),
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Calendar", ""}}, Sentence: v.schedulesSentence(list.Schedules), Body: b})
 	return nil
 }

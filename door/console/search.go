@@ -55,7 +55,7 @@ func (v *visit) searchPage() error {
 	if q != "" {
 		b.Hits = append(b.Hits, v.objectHits(q)...)
 	}
-	v.render(nethttp.StatusOK, page{Title: "Search", Template: "search", Body: b, Crumbs: []crumb{{"Search", ""}}})
+	v.render(nethttp.StatusOK, page{Title: "Search", Body: b, Crumbs: []crumb{{"Search", ""}}})
 	return nil
 }
 

@@ -40,6 +40,38 @@ type signInBody struct {
 	Plain bool
 }
 
+// enterBody is what the page of a link shows that signs in.
+type enterBody struct{ Node, Link string }
+
+func (b signInBody) kept() string {
+	if b.Kept != "" {
+		return "It is kept on this page: sign in, and go on with it."
+	}
+	return "It is not kept on this page: sign in in another tab, then go back here, and send it again."
+}
+
+// asked is the name of what is asked for, orKeyFile and keyFiles are sentences' ends about the other way.
+func (b signInBody) asked() string {
+	if b.Plain {
+		return "Token"
+	}
+	return "Token or key file"
+}
+
+func (b signInBody) orKeyFile() string {
+	if b.Plain {
+		return ""
+	}
+	return ", or the text of your key file"
+}
+
+func (b signInBody) keyFiles() string {
+	if b.Plain {
+		return ". This connection has no TLS, so key files are not taken here"
+	}
+	return ". A key file is read once, to sign a token for this session, and is not kept"
+}
+
 func (v *visit) signInPage() error {
 	if v.signedIn() {
 		return v.redirect(next(v.r.FormValue("next")))
@@ -50,7 +82,7 @@ func (v *visit) signInPage() error {
 
 func (v *visit) showSignIn(status int, b signInBody) {
 	b.Node, b.Next, b.Plain = v.console.cfg.Node, next(b.Next), !private(v.r)
-	v.render(status, page{Title: "Sign in", Template: "signin", Body: b})
+	v.render(status, page{Title: "Sign in", Body: b})
 }
 
 // isSignedIn is asked by scripts before they send what somebody has written.
@@ -141,7 +173,7 @@ func (v *visit) admit(k credential) {
 // enterPage shows what a link would do. Only its button does it: programs that look at
 // links before people do would use the link up.
 func (v *visit) enterPage() error {
-	v.render(nethttp.StatusOK, page{Title: "Sign in", Template: "enter", Body: struct{ Node, Link string }{v.console.cfg.Node, v.r.FormValue("link")}})
+	v.render(nethttp.StatusOK, page{Title: "Sign in", Body: enterBody{v.console.cfg.Node, v.r.FormValue("link")}})
 	return nil
 }
 
@@ -170,15 +202,18 @@ type sessionRow struct {
 	Here          bool // the one that looks
 }
 
+// sessionRows is what the page of sessions shows.
+type sessionRows []sessionRow
+
 func (v *visit) sessionsPage() error {
-	var rows []sessionRow
+	var rows sessionRows
 	here := nameOf(v.console.secretOf(v.r))
 	for _, s := range v.console.sessions.list(v.who.Actor, v.now) {
 		rows = append(rows, sessionRow{Name: s.name, Browser: browserOf(s.agent), Actor: s.who.Actor, Began: v.at(s.began.UnixMilli()),
 			Used:  v.at(s.used.UnixMilli()),
 			Until: v.at(s.until.UnixMilli()), Here: s.name == here})
 	}
-	v.render(nethttp.StatusOK, page{Title: "Sessions", Template: "sessions", Command: "ramet token list", Body: rows})
+	v.render(nethttp.StatusOK, page{Title: "Sessions", Command: "ramet token list", Body: rows})
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (v *visit) webhooksPage() error {
 			linkTo(w.Blueprint, v.path("blueprint")+with("name", w.Blueprint)), countOf(w.State.Started), when(v.at(w.State.LastMs)), v.flowEntry(w.State.LastFlow),
 			countOf(w.State.Refused), words(cmp.Or(w.State.LastError, w.Summary))}})
 	}
-	v.render(nethttp.StatusOK, page{Title: "Webhooks", Template: "list", Noun: "Schedules", Command: v.command("webhook", "list"), Follow: lists(),
+	v.render(nethttp.StatusOK, page{Title: "Webhooks", Noun: "Schedules", Command: v.command("webhook", "list"), Follow: lists(),
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Webhooks", ""}}, Body: &listBody{Title: "Webhooks", Tabs: v.startTabs("Webhooks"),
 			Intro:  "Addresses at which programs outside start flows, by what they sign.",
 			Tables: []table{t}, None: "No program outside starts flows here.", Make: v.command("webhook", "create", "deploy", "--blueprint", "deploy")}})
@@ -85,7 +85,7 @@ func (v *visit) webhookPage() error {
 	}
 	b.Sections = []section{{Title: "What started nothing", Pairs: came}, {Title: "What it takes", Pairs: takes},
 		{Title: "Params, by expressions", Pairs: pairs(w.Params), None: noneOf(len(w.Params), "Its flows have the blueprint's own params.")}}
-	v.render(nethttp.StatusOK, page{Title: w.Name, Template: "detail", Noun: "Schedules", Command: v.command("webhook", "show", w.Name),
+	v.render(nethttp.StatusOK, page{Title: w.Name, Noun: "Schedules", Command: v.command("webhook", "show", w.Name),
 		Follow: lists(), Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Webhooks", v.path("webhooks")}, {w.Name, ""}}, Body: b})
 	return nil
 }
@@ -117,7 +117,7 @@ func (v *visit) listenersPage() error {
 			linkTo(l.Blueprint, v.path("blueprint")+with("name", l.Blueprint)), countOf(l.State.Started), when(v.at(l.State.LastMs)), v.flowEntry(l.State.LastFlow),
 			countOf(l.State.Refused), words(cmp.Or(l.State.HeldWhy, l.State.LastError, l.Summary))}})
 	}
-	v.render(nethttp.StatusOK, page{Title: "Listeners", Template: "list", Noun: "Schedules", Command: v.command("listener", "list"),
+	v.render(nethttp.StatusOK, page{Title: "Listeners", Noun: "Schedules", Command: v.command("listener", "list"),
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Listeners", ""}}, Follow: lists(), Body: &listBody{Title: "Listeners", Tabs: v.startTabs("Listeners"),
 			Intro:  "What starts a flow for each event of a stream. An event that could start none is a dead letter.",
 			Tables: []table{t}, None: "No event of a stream starts flows here.", Make: v.command("listener", "apply", "shipped.yaml")}})
