@@ -380,7 +380,7 @@ func (v *visit) render(status int, p page) {
 // written writes a page, or its content alone.
 func (v *visit) written(to *bytes.Buffer, markup templ.Component) bool {
 	var whole bytes.Buffer
-	err := markup.Render(v.r.Context(), &whole)
+	err := markup.Render(context.Background(), &whole) // the request's may be over: that is no fault of the page
 	if inLines(to, whole.Bytes()); err != nil {
 		v.console.cfg.Logger.Error("BUG: a page of the console cannot be written", "path", v.r.URL.Path, "err", err)
 	}

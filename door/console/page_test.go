@@ -3,6 +3,11 @@ package console
 // Inside the package: pages have what these make within much else.
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -70,5 +75,17 @@ func TestWhatStandsBetweenBackticksIsCode(t *testing.T) {
 		if got := coded(text); string(got.(written)) != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
+	}
+}
+
+// TestAPageIsWrittenWhoeverHasGone: that its reader went away is no fault of a page, and no line in the log.
+func TestAPageIsWrittenWhoeverHasGone(t *testing.T) {
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	var log, text bytes.Buffer
+	v := &visit{console: &Console{cfg: Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}}}
+	v.r = httptest.NewRequestWithContext(gone, "GET", "/console/", nil)
+	if !v.written(&text, (&page{Title: "a", Body: nothing{}}).frame()) || !strings.HasSuffix(text.String(), "</html>") || log.Len() > 0 {
+		t.Errorf("got %q, and in the log %q", text.String(), log.String())
 	}
 }

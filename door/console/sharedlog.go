@@ -284,7 +284,7 @@ func lineOfLog(v *visit, before *marks, number int, line *domain.Log) (json.RawM
 	shown := v.lineOf(number, line)
 	before.mark(&shown, line.Attempt)
 	var b strings.Builder
-	if err := shown.entry().Render(v.r.Context(), &b); err != nil {
+	if err := shown.entry().Render(context.Background(), &b); err != nil {
 		return nil, err
 	}
 	return encoded(lineEvent{b.String()}), nil
