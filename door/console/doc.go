@@ -8,24 +8,28 @@
 // # How a page is made
 //
 // A page is a method of visit, which is one request: it calls operations with call, fills
-// a struct, and renders the template of that name within the frame. All of it is there
+// a struct, and renders it within the frame, by its method content. All of it is there
 // without script, and its address has all that it shows: tab, filters, cursor, step.
 //
 //	noun.go               what is read, and what is shown of it
-//	templates/noun.html   how, within templates/frame.html; part-*.html are shared
+//	noun.templ            how, within frame.templ; parts.templ and table.templ are shared
+//	noun_templ.go         the Go code of that, made by go test -run Templates -update
 //	styles/noun.css       where it needs a look of its own; all are one sheet
 //	scripts/*.js          only move, follow and fold; all are one script
 //
 // Most pages are a list, or one thing with a few parts: they fill a listBody or a
-// detailBody (table.go), and have no template of their own.
+// detailBody (table.go), and have no template of their own. Templates are compiled, and take
+// structs of ours and no any: what looks methods up at run time would make the program a quarter
+// larger (docs/decisions/0063).
 //
 // What is offered follows from the rights of who looks (visit.may); the operation asks for
 // itself all the same. A thing to do is an action: a form under a button, which says what
 // will happen, to how many, and the command that does the same. What is made of more than
 // that has a page of its own, a makeBody (make.go).
 //
-// What others wrote goes through html/template, and through plain, ansi or linesOf, which
-// leave nothing that acts: no markup, no escape sequence, no turned direction.
+// What others wrote is escaped by the templates, and goes through plain, ansi or linesOf, which
+// leave nothing that acts: no escape sequence, no turned direction. Addresses go through link,
+// and what is written past the escaping is made in markup.go alone; a test holds both.
 //
 // # How a page lives
 //
