@@ -67,5 +67,5 @@ func parse(line []byte) (f domain.Artifact, err error) {
 	if err := ValidateSum(f.SHA256); err != nil {
 		return f, err
 	}
-	return f, domain.ValidateArtifactPath(f.Path)
+	return f, CheckPath(f.Path)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // ConcurrencyKey is the key of a flow with these params.
@@ -18,12 +19,12 @@ func ConcurrencyKey(c *domain.Concurrency, params map[string]string) (string, er
 
 // keyOf is what a key of flows is with the values of its params; field is where it stands.
 func keyOf(field, text string, params map[string]string) (string, error) {
-	filled, err := domain.Fill(map[string]string{"key": strings.ReplaceAll(text, "${params.", "${")}, params)
+	filled, err := template.FillVariables(map[string]string{"key": strings.ReplaceAll(text, "${params.", "${")}, params)
 	if err != nil {
 		return "", err
 	}
 	key := filled["key"]
-	switch missing := domain.FirstPlaceholder(key); {
+	switch missing := template.First(key); {
 	case missing != "" && !strings.Contains(strings.Join(valuesOf(params), "\n"), missing):
 		return "", domain.Invalidf("%s: the flow has no param %s; give it a value under params", field, strings.Trim(missing, "${}"))
 	case len(key) > domain.MaxConcurrencyKey || key == "" || strings.IndexByte(key, 0) >= 0:
@@ -68,8 +69,8 @@ func (c *checker) sharedKey(field, key string) {
 	for i := range c.b.Inputs {
 		known = append(known, c.b.Inputs[i].Name)
 	}
-	for _, name := range domain.ParseTemplate(key).Names() {
-		name = strings.TrimPrefix(name, domain.PlaceParams+".")
+	for _, name := range template.Parse(key).Names() {
+		name = strings.TrimPrefix(name, template.NameParams+".")
 		if slices.Contains(known, name) || slices.ContainsFunc(c.b.Steps, func(s domain.Step) bool { return mentions(&s, name) }) || hooksMention(c.b.On, name) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // takesInputs refuses params that are not declared, or cannot have their values, and says which
@@ -17,7 +18,7 @@ func takesInputs(b *domain.Blueprint, params map[string]string, names []string) 
 		d := &b.Inputs[i]
 		known = append(known, d.Name)
 		value, given := params[d.Name]
-		if given && !domain.IsTemplate(value) {
+		if given && !template.Is(value) {
 			if _, err := FieldValue(d, value); err != nil {
 				return domain.Invalidf("params: %s is %v", d.Name, err)
 			}

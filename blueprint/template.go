@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // This file checks the names in templates: values of env, and params of effects.
@@ -76,7 +77,7 @@ func (t *templates) params(s *domain.Step) []string {
 
 // env checks values of env: of a step, or of the blueprint where that is nil.
 func (t *templates) env(path string, env map[string]string, s *domain.Step) {
-	if !domain.HasTemplates(env) {
+	if !template.In(env) {
 		return
 	}
 	var params []string
@@ -92,7 +93,7 @@ func (t *templates) env(path string, env map[string]string, s *domain.Step) {
 
 // parse reads a template and finds a ${ that begins no name.
 func (t *templates) parse(path, text string) []string {
-	tmpl := domain.ParseTemplate(text)
+	tmpl := template.Parse(text)
 	if odd := tmpl.Odd(); odd != "" {
 		t.fault(path, "%q begins no name: want ${params.NAME} and the like, or $${ where the text has ${ itself", odd)
 	}
@@ -102,14 +103,14 @@ func (t *templates) parse(path, text string) []string {
 // place finds a name that stands for nothing in an environment.
 func (t *templates) place(path, place string, params []string, s *domain.Step) {
 	first, rest, dotted := strings.Cut(place, ".")
-	known := []string{domain.PlaceStep, domain.PlaceFlowID, domain.PlaceTrigger, domain.PlaceBlueprint}
+	known := []string{template.NameStep, template.NameFlowID, template.NameTrigger, template.NameBlueprint}
 	switch {
-	case first == domain.PlaceParams && dotted:
+	case first == template.NameParams && dotted:
 		if !t.any && !slices.Contains(params, rest) {
 			t.fault(path, "${%s}: there is no param %q%s; give it a value under params", place, rest, meant(rest, params))
 		}
 		return
-	case first == domain.PlaceItem || place == domain.PlaceIndex:
+	case first == template.NameItem || place == template.NameIndex:
 		if s == nil || s.KindOr() != domain.StepEach {
 			t.fault(path, "${%s}: only a step with each has an element", place)
 		}
@@ -122,12 +123,12 @@ func (t *templates) place(path, place string, params []string, s *domain.Step) {
 		return
 	}
 	for _, name := range params {
-		known = append(known, domain.PlaceParams+"."+name)
+		known = append(known, template.NameParams+"."+name)
 	}
-	known = append(known, domain.PlaceItem, domain.PlaceIndex)
+	known = append(known, template.NameItem, template.NameIndex)
 	near := meant(place, known)
 	if slices.Contains(params, place) {
-		near = fmt.Sprintf("; did you mean %q?", domain.PlaceParams+"."+place)
+		near = fmt.Sprintf("; did you mean %q?", template.NameParams+"."+place)
 	}
 	t.fault(path, "${%s} stands for nothing%s; known are params.NAME, item, item.FIELD, index, step, flow.id, flow.trigger and flow.blueprint, "+
 		"and $${ is ${ itself", place, near)
@@ -149,8 +150,8 @@ func (t *templates) calls(i int, s *domain.Step) {
 	for _, field := range slices.Sorted(maps.Keys(texts)) {
 		_, _ = FillTemplate(texts[field], func(path []string) (string, error) {
 			name := path[len(path)-1]
-			element := s.Listed() && (path[0] == domain.PlaceItem || path[0] == domain.PlaceIndex || path[0] == "key")
-			param := len(path) == 1 && !element || len(path) == 2 && path[0] == domain.PlaceParams
+			element := s.Listed() && (path[0] == template.NameItem || path[0] == template.NameIndex || path[0] == "key")
+			param := len(path) == 1 && !element || len(path) == 2 && path[0] == template.NameParams
 			if params := t.params(s); param && domain.ValidateName("param", name) == nil && !slices.Contains(params, name) {
 				t.fault(stepPath(i, field), "${%s}: there is no param %q%s; give it a value under params", strings.Join(path, "."), name, meant(name, params))
 			}
@@ -189,13 +190,13 @@ func (t *templates) effect(path string, s *domain.Step, h *domain.Hook) {
 			secrets := slices.Sorted(maps.Keys(SecretsOf(t.b, s)))
 			switch {
 			case !dotted:
-			case first == domain.PlaceNeeds:
+			case first == template.NameNeeds:
 				t.left(path+"."+name, place, s, h)
-			case first == domain.PlaceParams && !t.any && !slices.Contains(params, rest):
+			case first == template.NameParams && !t.any && !slices.Contains(params, rest):
 				t.fault(path+"."+name, "${%s}: there is no param %q%s; give it a value under params", place, rest, meant(rest, params))
-			case first == domain.PlaceSecret && !slices.Contains(secrets, rest):
+			case first == template.NameSecret && !slices.Contains(secrets, rest):
 				t.fault(path+"."+name, "${%s}: the step names no secret %q%s; write it under secrets", place, rest, meant(rest, secrets))
-			case first != domain.PlaceParams && first != domain.PlaceSecret:
+			case first != template.NameParams && first != template.NameSecret:
 				t.fault(path+"."+name, "${%s} stands for nothing; known are NAME or params.NAME, needs.STEP.KEY, and secret.NAME, and $${ is ${ itself", place)
 			}
 		}

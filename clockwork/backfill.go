@@ -258,10 +258,10 @@ func (f *filling) one(ctx context.Context) (goesOn bool, err error) {
 	case errors.As(err, &guard): // the schedule, or the alarm, has changed: it is looked at again
 		return false, err
 	case errors.Is(err, domain.ErrConflict) || errors.Is(err, domain.ErrLimit) || errors.Is(err, domain.ErrExhausted):
-		f.fill.Error = domain.ScheduleError(err)
+		f.fill.Error = scheduleError(err)
 		return false, nil
 	case err != nil && refused(err):
-		f.fill.Error, f.fill.Status, f.fill.NextMs = domain.ScheduleError(err), domain.BackfillError, 0
+		f.fill.Error, f.fill.Status, f.fill.NextMs = scheduleError(err), domain.BackfillError, 0
 		return false, nil
 	case err != nil:
 		return false, err

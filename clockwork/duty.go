@@ -76,7 +76,7 @@ func (d *Duties) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	off := rules.Off(d.host, d.version)
+	off := rolesOff(rules, d.host, d.version)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if slices.Equal(off, d.off) {
@@ -142,7 +142,7 @@ func (d DutyRules) Rules(ctx context.Context) (domain.Duties, error) {
 		return domain.Duties{}, err
 	}
 	var rules domain.Duties
-	if err := json.Unmarshal([]byte(recs[0].Get(layout.DutyRules)), &rules); err != nil || rules.Validate() != nil {
+	if err := json.Unmarshal([]byte(recs[0].Get(layout.DutyRules)), &rules); err != nil || checkDuties(rules) != nil {
 		return domain.Duties{}, nil
 	}
 	return rules, nil
@@ -152,7 +152,7 @@ func (d DutyRules) Rules(ctx context.Context) (domain.Duties, error) {
 //
 // Errors: [domain.ErrInvalid].
 func (d DutyRules) SetRules(ctx context.Context, rules domain.Duties) error {
-	if err := rules.Validate(); err != nil {
+	if err := checkDuties(rules); err != nil {
 		return err
 	}
 	var batch board.Batch

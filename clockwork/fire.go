@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/template"
 )
 
 // This file has what becomes of a schedule's times when they come.
@@ -166,7 +167,7 @@ func (l *look) fire(ctx context.Context, due time.Time) error {
 		return err
 	case err != nil:
 		l.state.Refused++
-		l.state.LastError = domain.ScheduleError(err)
+		l.state.LastError = scheduleError(err)
 		// Where another node was first, its commit is why this one's was refused, and so is the next.
 		if err := l.commit(ctx, l.state.NextMs); err != nil {
 			return err
@@ -243,7 +244,7 @@ func counted(state *domain.ScheduleState, s *domain.Schedule) map[string]int64 {
 // that its end is waited for.
 func (s *Schedules) submit(ctx context.Context, tenant domain.TenantID, sched *domain.Schedule, table *timetable.Table, at time.Time, by domain.ActorID,
 	backfill bool, also func(*board.Batch, domain.FlowID)) (flow.Receipt, error) {
-	params, err := domain.Fill(sched.Params, table.Variables(at, sched.State.Counts))
+	params, err := template.FillVariables(sched.Params, table.Variables(at, sched.State.Counts))
 	if err != nil {
 		return flow.Receipt{}, err
 	}

@@ -342,3 +342,15 @@ func (s *Schedules) Upcoming(def domain.Schedule, after time.Time, n int) ([]tim
 	}
 	return table.Upcoming(after, n), nil
 }
+
+// maxScheduleError bounds an error that a schedule keeps, in bytes.
+const maxScheduleError = 500
+
+// scheduleError is an error as a schedule keeps it.
+func scheduleError(err error) string {
+	text := err.Error()
+	if len(text) > maxScheduleError {
+		text = strings.ToValidUTF8(text[:maxScheduleError-len("…")], "") + "…"
+	}
+	return text
+}

@@ -895,3 +895,10 @@ func TestANodeWhoseClockIsBehindTheBoards(t *testing.T) {
 		r.wants("20000101010000")
 	})
 }
+
+func TestLongErrorsOfSchedulesAreCut(t *testing.T) {
+	long := errors.New(strings.Repeat("ä", clockwork.MaxScheduleError))
+	if got := clockwork.ScheduleError(long); len(got) > clockwork.MaxScheduleError || !strings.HasSuffix(got, "ä…") {
+		t.Errorf("got %d bytes, ending in %q", len(got), got[len(got)-6:])
+	}
+}

@@ -323,7 +323,7 @@ func (c *Report) Runners(list []domain.Runner, now time.Time) {
 		if ahead := time.UnixMilli(r.SeenMs).Sub(now); ahead > clocksDiffer {
 			c.add(name, Warning, "its clock is %v ahead of the one here, and on etcd alarms go off so much earlier; run NTP on both", ahead.Round(time.Second))
 		}
-		off, isOff := r.OffDuty()
+		off, isOff := r.OffDuty(domain.RoleRunner)
 		if isOff {
 			c.add(name, Warning, "has lost the duty of a runner %s; see `ramet duty show`", OffText(off))
 		}

@@ -218,8 +218,8 @@ type Job struct {
 	Stepped bool `json:"stepped,omitzero"`
 	// FlowEnv says that the flow has an environment, which goes under the job's.
 	FlowEnv bool `json:"flow_env,omitzero"`
-	// EnvFill says that values of its environment, and of its flow's, are templates: see
-	// [Template].
+	// EnvFill says that values of its environment, and of its flow's, are templates: texts in
+	// which ${name} stands for something else.
 	EnvFill bool `json:"env_fill,omitzero"`
 	// Params are what the script finds as such, under what the flow's jobs add.
 	Params map[string]string `json:"params,omitzero"`

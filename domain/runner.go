@@ -189,3 +189,15 @@ func (r Runner) Touched(now time.Time) Runner {
 	r.UpdatedAt = At(now)
 	return r
 }
+
+// Alive reports whether the runner's node has said not too long ago that it is there.
+func (r Runner) Alive(now time.Time) bool { return now.Sub(time.UnixMilli(r.SeenMs)) < NodeSilence }
+
+// OffDuty is what has taken a role from it, if something has.
+func (r Runner) OffDuty(role Role) (Off, bool) {
+	i := slices.IndexFunc(r.Off, func(o Off) bool { return o.Role == role })
+	if i < 0 {
+		return Off{}, false
+	}
+	return r.Off[i], true
+}

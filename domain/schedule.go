@@ -2,7 +2,6 @@ package domain
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -14,7 +13,6 @@ const (
 	MaxVariables     = 64
 	MaxCronBytes     = 256
 	MaxZoneBytes     = 64
-	MaxScheduleError = 500 // bytes of an error that is kept
 	// MaxWaiting is how many times of a schedule wait for the flow before, with
 	// [OverlapQueue]. Of more the oldest are let go, and counted as skipped.
 	MaxWaiting = 100
@@ -28,10 +26,10 @@ const (
 	LateNotMissed = 30 * time.Second
 )
 
-// triggerStamp is what a schedule adds to the trigger of each flow.
+// TriggerStamp is what a schedule adds to the trigger of each flow.
 //
 // Source: seed 004, "yyyyMMddHHmmss" in UTC.
-const triggerStamp = "-20060102150405"
+const TriggerStamp = "-20060102150405"
 
 // Overlap says what becomes of a time at which the flow before still lives.
 type Overlap string
@@ -164,8 +162,8 @@ type ScheduleState struct {
 	Backfill *Backfill `json:"backfill,omitzero"`
 }
 
-// triggerPrefix is what the triggers of its flows begin with.
-func (s *Schedule) triggerPrefix() string {
+// TriggerPrefix is what the triggers of its flows begin with.
+func (s *Schedule) TriggerPrefix() string {
 	if s.Trigger != "" {
 		return s.Trigger
 	}
@@ -174,7 +172,7 @@ func (s *Schedule) triggerPrefix() string {
 
 // TriggerAt is the trigger of the flow of a time.
 func (s *Schedule) TriggerAt(at time.Time) string {
-	return s.triggerPrefix() + at.UTC().Format(triggerStamp)
+	return s.TriggerPrefix() + at.UTC().Format(TriggerStamp)
 }
 
 // OverlapOr is what becomes of times at which the flow before lives.
@@ -192,114 +190,6 @@ func (s *Schedule) Window() time.Duration {
 		window = *s.CatchUp
 	}
 	return max(window.Time(), LateNotMissed)
-}
-
-// Validate checks the definition, but for what only a calendar knows: the cron
-// expression and the zones.
-//
-// Errors: [ErrInvalid].
-func (s *Schedule) Validate() error {
-	if err := ValidateName("schedule", s.Name); err != nil {
-		return err
-	}
-	if err := s.validate(); err != nil {
-		return fmt.Errorf("schedule %q: %w", s.Name, err)
-	}
-	return nil
-}
-
-func (s *Schedule) validate() error {
-	if err := ValidateName("blueprint", s.Blueprint); err != nil {
-		return err
-	}
-	if err := ValidateTrigger(s.triggerPrefix()); err != nil {
-		return err
-	}
-	if most := MaxNameBytes - len(triggerStamp); len(s.triggerPrefix()) > most {
-		return Invalidf("trigger %q: want up to %d characters, because the time follows; give a short `trigger`", s.triggerPrefix(), most)
-	}
-	if s.Version < 0 {
-		return Invalidf("version %d: want 1 or more, or 0 for the newest", s.Version)
-	}
-	if s.Priority < 0 || s.Priority > MaxPriority {
-		return Invalidf("priority %d: want 0 to %d", s.Priority, MaxPriority)
-	}
-	if err := ValidateParams(s.Params); err != nil {
-		return err
-	}
-	if err := ValidateEnv(s.Env); err != nil {
-		return err
-	}
-	if err := s.validateTimes(); err != nil {
-		return err
-	}
-	if o := s.OverlapOr(); o != OverlapSkip && o != OverlapQueue && o != OverlapAllow {
-		return Invalidf("overlap %q: want skip, queue or allow", o)
-	}
-	if s.CatchUp != nil && *s.CatchUp > MaxCatchUp {
-		return Invalidf("catch_up %d s: the limit is %d (30 days)", *s.CatchUp, MaxCatchUp)
-	}
-	if s.CatchUp != nil && *s.CatchUp > 0 && s.CatchUp.Time() < LateNotMissed {
-		return Invalidf("catch_up %d s: want 0, or %v and more: what is less late than that is never missed", *s.CatchUp, LateNotMissed)
-	}
-	return s.validateVariables()
-}
-
-func (s *Schedule) validateTimes() error {
-	kinds := 0
-	for _, given := range []bool{len(s.At) > 0, s.Every != 0, s.Cron != ""} {
-		if given {
-			kinds++
-		}
-	}
-	switch {
-	case kinds != 1:
-		return Invalidf("it has %d of at, every and cron: want one of them", kinds)
-	case len(s.At) > MaxScheduleTimes:
-		return Invalidf("at: %d times, the limit is %d", len(s.At), MaxScheduleTimes)
-	case s.Start != 0 && s.Every == 0:
-		return Invalidf("start belongs to every; want from for the others")
-	case s.Zone != "" && s.Cron == "":
-		return Invalidf("zone belongs to cron; the others are instants and lengths of real time")
-	case len(s.Cron) > MaxCronBytes:
-		return Invalidf("cron: %d bytes, the limit is %d", len(s.Cron), MaxCronBytes)
-	case len(s.Zone) > MaxZoneBytes:
-		return Invalidf("zone: %d bytes, the limit is %d", len(s.Zone), MaxZoneBytes)
-	case s.Until != 0 && s.Until <= s.From:
-		return Invalidf("until %s is not after from %s", s.Until, s.From)
-	}
-	// The trigger has seconds only.
-	for _, at := range s.At {
-		if at%1000 != 0 {
-			return Invalidf("at %s: want whole seconds", at)
-		}
-	}
-	if s.Start%1000 != 0 {
-		return Invalidf("start %s: want whole seconds", s.Start)
-	}
-	sorted := slices.Clone(s.At)
-	slices.Sort(sorted)
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i] == sorted[i-1] {
-			return Invalidf("at: %s stands twice", sorted[i])
-		}
-	}
-	return nil
-}
-
-func (s *Schedule) validateVariables() error {
-	if len(s.Variables) > MaxVariables {
-		return Invalidf("%d variables, the limit is %d", len(s.Variables), MaxVariables)
-	}
-	for name, v := range s.Variables {
-		if err := ValidateName("variable", name); err != nil {
-			return err
-		}
-		if err := v.validate(); err != nil {
-			return fmt.Errorf("variable %s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // Defined is the schedule as a caller hands it in: without what became of it,
@@ -353,13 +243,4 @@ func ParseOffset(text string) (Offset, error) {
 func (o *Offset) UnmarshalJSON(text []byte) (err error) {
 	*o, err = ParseOffset(strings.Trim(string(text), `"`))
 	return err
-}
-
-// ScheduleError is an error as a schedule keeps it.
-func ScheduleError(err error) string {
-	text := err.Error()
-	if len(text) > MaxScheduleError {
-		text = strings.ToValidUTF8(text[:MaxScheduleError-len("…")], "") + "…"
-	}
-	return text
 }

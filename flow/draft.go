@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // draft is a flow that is asked for, checked and ready to be written.
@@ -399,12 +400,12 @@ func change(b *domain.Blueprint, r Request) error {
 
 // literal are variables of a request, whose values are texts and no templates.
 func literal(env map[string]string) map[string]string {
-	if !domain.HasTemplates(env) {
+	if !template.In(env) {
 		return env
 	}
 	escaped := make(map[string]string, len(env))
 	for name, text := range env {
-		escaped[name] = domain.EscapeTemplate(text)
+		escaped[name] = template.Escape(text)
 	}
 	return escaped
 }
@@ -508,7 +509,7 @@ func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain
 		CallerID: caller, Script: s.Script, ScriptType: s.ScriptType, Timeout: uint32(s.Timeout), Retries: uint8(s.MaxRetries()),
 		Retry: s.Retry.Rules(), EnvVars: s.Env, Secrets: blueprint.SecretsOf(b, s), Params: over(b.Params, s.Params), Priority: cmp.Or(s.Priority, b.Priority),
 		Affinity: s.Affinity,
-		Step:     s.Name, At: s.At, Artifacts: s.Artifacts, EnvFill: domain.HasTemplates(b.Env) || domain.HasTemplates(s.Env),
+		Step:     s.Name, At: s.At, Artifacts: s.Artifacts, EnvFill: template.In(b.Env) || template.In(s.Env),
 	}
 	if call := s.Call(); call != nil {
 		j.ScriptType, j.Script = domain.ScriptEffect, callText(call)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // This file has which steps the expressions of a step find in needs: all that come before it,
@@ -55,7 +56,7 @@ func soughtByCall(call *domain.FlowCall) sought {
 // soughtByTemplates are those that templates name.
 func soughtByTemplates(texts ...string) (of sought) {
 	for _, text := range texts {
-		for _, place := range domain.ParseTemplate(text).Names() {
+		for _, place := range template.Parse(text).Names() {
 			if path := strings.Split(place, "."); path[0] == "needs" && len(path) > 1 {
 				of.names = append(of.names, path[1])
 			}

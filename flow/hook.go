@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/template"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -103,16 +104,16 @@ func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, c calling) err
 func hookEnv(v *domain.FlowView, h *domain.Hook) (env map[string]string, fill bool) {
 	env = v.EnvVars
 	if v.Hash == "" {
-		if !domain.HasTemplates(h.Env) {
+		if !template.In(h.Env) {
 			return over(env, h.Env), false
 		}
 		env = maps.Clone(env)
 		for name, text := range env {
-			env[name] = domain.EscapeTemplate(text)
+			env[name] = template.Escape(text)
 		}
 	}
 	env = over(env, h.Env)
-	return env, domain.HasTemplates(env)
+	return env, template.In(env)
 }
 
 // paramsOf are those of a flow with what its jobs have added.

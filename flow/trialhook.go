@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/blueprint/trial"
 	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // callHook has the end of a played flow call its hook, where its blueprint has one.
@@ -66,10 +67,10 @@ func textPayload(call *domain.EffectCall, params map[string]string, needs map[st
 	texts := map[string]string{}
 	for step, n := range needs {
 		for key, text := range n.result {
-			texts[domain.PlaceNeeds+"."+step+"."+key] = text
+			texts[template.NameNeeds+"."+step+"."+key] = text
 		}
 	}
-	filled, err := domain.FillCall(call.Params, over(texts, params), false)
+	filled, err := template.FillCall(call.Params, over(texts, params), false)
 	if err != nil {
 		return nil, err
 	}

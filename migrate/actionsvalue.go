@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // This file has what `${{ … }}` of GitHub Actions stands for here: in the environment of a
@@ -61,7 +62,7 @@ func (w *actionsReader) output(name string) (param string, ok bool) {
 
 // value is what a value of `env` becomes: a template, or the name of a secret. It notes what
 // cannot be said, and is left out then.
-func (w *actionsReader) value(name, text string, line int, j *actionsJob) (template, secret string, ok bool) {
+func (w *actionsReader) value(name, text string, line int, j *actionsJob) (tmpl, secret string, ok bool) {
 	if m := expression.FindStringSubmatch(text); m != nil && m[0] == strings.TrimSpace(text) {
 		if noun, of := nameOf(m[1]); noun == "secrets" && domain.ValidateName("secret", of) == nil {
 			w.secrets[of] = true
@@ -71,7 +72,7 @@ func (w *actionsReader) value(name, text string, line int, j *actionsJob) (templ
 	var b strings.Builder
 	from := 0
 	for _, at := range expression.FindAllStringSubmatchIndex(text, -1) {
-		b.WriteString(domain.EscapeTemplate(text[from:at[0]]))
+		b.WriteString(template.Escape(text[from:at[0]]))
 		ours, known := w.template(text[at[2]:at[3]], j)
 		if !known {
 			w.in.note(line, "env %s: %q is not computed here; left out", name, text)
@@ -80,7 +81,7 @@ func (w *actionsReader) value(name, text string, line int, j *actionsJob) (templ
 		b.WriteString(ours)
 		from = at[1]
 	}
-	b.WriteString(domain.EscapeTemplate(text[from:]))
+	b.WriteString(template.Escape(text[from:]))
 	return b.String(), "", true
 }
 

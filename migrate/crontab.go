@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // This file reads crontabs: those of a user, and those of /etc, which name the user.
@@ -41,7 +42,7 @@ func crontab(text []byte, users bool) (*Imported, error) {
 			case "RANDOM_DELAY", "LOGNAME", "USER", "HOME":
 				in.note(n, "%s: no counterpart, left out: %s", m[1], value)
 			default:
-				env = withValue(env, m[1], domain.EscapeTemplate(value)) // cron computes nothing in it
+				env = withValue(env, m[1], template.Escape(value)) // cron computes nothing in it
 			}
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // This file reads DAGs of Dagu.
@@ -152,7 +153,7 @@ func (d *daguReader) template(text string, env map[string]string, depth int) str
 	var b strings.Builder
 	from := 0
 	for _, at := range daguName.FindAllStringSubmatchIndex(text, -1) {
-		b.WriteString(domain.EscapeTemplate(text[from:at[0]]))
+		b.WriteString(template.Escape(text[from:at[0]]))
 		name := text[max(at[2], at[4]):max(at[3], at[5])]
 		value, there := env[name]
 		if outer, ok := d.b.Env[name]; !there && ok {
@@ -162,11 +163,11 @@ func (d *daguReader) template(text string, env map[string]string, depth int) str
 		} else if there && depth < 10 && b.Len() < domain.MaxTemplateBytes {
 			b.WriteString(d.template(value, env, depth+1))
 		} else {
-			b.WriteString(domain.EscapeTemplate(text[at[0]:at[1]]))
+			b.WriteString(template.Escape(text[at[0]:at[1]]))
 		}
 		from = at[1]
 	}
-	b.WriteString(domain.EscapeTemplate(text[from:]))
+	b.WriteString(template.Escape(text[from:]))
 	return b.String()
 }
 

@@ -107,7 +107,7 @@ func tasCreedDefine(name string, text []byte) (*Imported, error) {
 
 // times checks a schedule, and whether its times can be read.
 func times(s *domain.Schedule) error {
-	if err := s.Validate(); err != nil {
+	if err := timetable.Check(s); err != nil {
 		return err
 	}
 	_, err := timetable.New(s)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/artifact"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/work"
 )
@@ -177,7 +178,7 @@ func (c Caller) listArtifacts(f api.ArtifactFilter, left func(after leftAt) iter
 		if err != nil {
 			return page, err
 		}
-		if f.Match != "" && !domain.MatchArtifact(f.Match, a.Path) {
+		if f.Match != "" && !artifact.Match(f.Match, a.Path) {
 			continue
 		}
 		page.Artifacts = append(page.Artifacts, api.LeftArtifact{Artifact: a.Artifact, Job: a.Set.Job.String(), Step: a.Set.Step, Index: a.Set.Index,
@@ -236,7 +237,7 @@ func (c Caller) ReadFlowArtifact(ctx context.Context, p api.FlowArtifactParams) 
 }
 
 func (c Caller) readArtifact(t domain.TenantID, left iter.Seq2[leftFile, error], file string) (api.Bytes, error) {
-	if err := domain.ValidateArtifactPath(file); err != nil {
+	if err := artifact.CheckPath(file); err != nil {
 		return api.Bytes{}, err
 	}
 	for a, err := range left {

@@ -76,7 +76,7 @@ func forTenant(r domain.Runner, t domain.TenantID) domain.Runner {
 	if l, locked := r.LockedOut(t); locked {
 		out.Locked = []domain.Locked{{Context: t, Key: l.Key}} // as `context show` names it; why it lacks it is the operator's
 	}
-	if off, yes := r.OffDuty(); yes {
+	if off, yes := r.OffDuty(domain.RoleRunner); yes {
 		out.Off = []domain.Off{{Role: off.Role}} // by which rule is the operator's
 	}
 	for _, s := range r.Serves {

@@ -178,7 +178,7 @@ func leftFiles(ctx context.Context, root *os.Root, patterns []string, text strin
 		}
 		named := false
 		for i, p := range patterns {
-			if path != "." && !strings.HasPrefix(path, ownNames) && domain.MatchArtifact(p, path) {
+			if path != "." && !strings.HasPrefix(path, ownNames) && artifact.Match(p, path) {
 				named, found[i] = true, found[i] || e == nil || !e.IsDir()
 			}
 		}
@@ -232,7 +232,7 @@ func isScript(root *os.Root, path string, e fs.DirEntry, text string) bool {
 
 // leftFile looks at one file that is to be kept.
 func leftFile(root *os.Root, path string, e fs.DirEntry) (f domain.Artifact, err error) {
-	if err := domain.ValidateArtifactPath(path); err != nil {
+	if err := artifact.CheckPath(path); err != nil {
 		return f, err
 	}
 	if !e.Type().IsRegular() && e.Type() != fs.ModeSymlink {

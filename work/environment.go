@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 // This file makes the environment of jobs: that of the flow, over it that of the job, in
@@ -46,7 +47,7 @@ func (e *Engine) fillEnv(ctx context.Context, space board.Space, j *domain.Job, 
 	filled := make(map[string]string, len(env)+16)
 	room := domain.MaxEnvBytes
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		text, err := domain.ParseTemplate(env[name]).Fill(room, func(place string) (string, bool, error) {
+		text, err := template.Parse(env[name]).Fill(room, func(place string) (string, bool, error) {
 			text, known := valueOf(place, j, &f, in)
 			switch {
 			case !known:
@@ -66,26 +67,26 @@ func (e *Engine) fillEnv(ctx context.Context, space board.Space, j *domain.Job, 
 }
 
 // valueOf is what a name in a template of a step's environment stands for; the names are
-// those of [domain.PlaceParams] and on.
+// those of [template.NameParams] and on.
 func valueOf(name string, j *domain.Job, f *knownFlow, in *domain.Input) (text string, known bool) {
 	first, rest, _ := strings.Cut(name, ".")
 	switch {
-	case first == domain.PlaceParams:
+	case first == template.NameParams:
 		text, known = in.Params[rest]
 		return text, known || j.Hook != nil // that of a context is called by flows that have other params, and is to be called
 	case j.Hook != nil:
 		return valueOfHook(name, j.Hook)
-	case first == domain.PlaceItem && in.Item != nil:
+	case first == template.NameItem && in.Item != nil:
 		return itemField(string(in.Item), rest)
-	case name == domain.PlaceIndex && in.Index != nil:
+	case name == template.NameIndex && in.Index != nil:
 		return strconv.FormatInt(*in.Index, 10), true
-	case name == domain.PlaceStep:
+	case name == template.NameStep:
 		return j.Step, true
-	case name == domain.PlaceFlowID:
+	case name == template.NameFlowID:
 		return strconv.FormatUint(uint64(j.FlowID), 10), true
-	case name == domain.PlaceTrigger:
+	case name == template.NameTrigger:
 		return f.trigger, true
-	case name == domain.PlaceBlueprint:
+	case name == template.NameBlueprint:
 		return f.blueprint, true
 	}
 	return "", false
@@ -95,13 +96,13 @@ func valueOf(name string, j *domain.Job, f *knownFlow, in *domain.Input) (text s
 // jobs: its flow may be gone by now, and stands on it.
 func valueOfHook(name string, h *domain.HookInput) (text string, known bool) {
 	switch name {
-	case domain.PlaceStep:
+	case template.NameStep:
 		return string(h.On), true
-	case domain.PlaceFlowID:
+	case template.NameFlowID:
 		return strconv.FormatUint(uint64(h.Flow), 10), true
-	case domain.PlaceTrigger:
+	case template.NameTrigger:
 		return h.Trigger, true
-	case domain.PlaceBlueprint:
+	case template.NameBlueprint:
 		return h.Blueprint, true
 	}
 	return "", false

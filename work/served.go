@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/queue"
+	"github.com/ramet-run/ramet/work/taker"
 )
 
 // serving is what the runners of the board say that they serve, for one context at
@@ -68,20 +69,20 @@ func (e *Engine) served(ctx context.Context, space board.Space) (runners []domai
 }
 
 // Absent says that no node of the board which is alive is on duty in a role; see
-// [domain.Absent].
+// [taker.Absent].
 func (e *Engine) Absent(ctx context.Context, role domain.Role) (lack string, err error) {
 	runners, err := e.served(ctx, 0)
 	if err != nil {
 		return "", err
 	}
-	return domain.Absent(runners, role, time.Now()), nil
+	return taker.Absent(runners, role, time.Now()), nil
 }
 
-// takers are those who would take a job; see [domain.Takers]. Where foreign runners
+// takers are those who would take a job; see [taker.Of]. Where foreign runners
 // take from its queue nobody is lacking.
 func (s *serving) takers(j *domain.Job) (takers []domain.Service, lack string) {
-	want := domain.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: s.tenant, Isolation: s.isolation}
-	takers, lack = domain.Takers(s.runners, want, s.now)
+	want := taker.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: s.tenant, Isolation: s.isolation}
+	takers, lack = taker.Of(s.runners, want, s.now)
 	if lack != "" && s.taken(queue.Of(j)) {
 		lack = ""
 	}
@@ -101,7 +102,7 @@ func (s *serving) lack(x *explained, j *domain.Job) (takers []domain.Service, la
 }
 
 // clockless says that nobody is there who does what comes due; "" where somebody is.
-func (s *serving) clockless() string { return domain.Absent(s.runners, domain.RoleClockwork, s.now) }
+func (s *serving) clockless() string { return taker.Absent(s.runners, domain.RoleClockwork, s.now) }
 
 // refresh adds to the record of a runner in this process how things stand now; records of
 // others are some seconds old.

@@ -18,9 +18,9 @@ type Table struct {
 
 // New reads a schedule. It keeps s, which must not change.
 //
-// Errors: [domain.ErrInvalid], also for what [domain.Schedule.Validate] finds.
+// Errors: [domain.ErrInvalid], also for what [Check] finds.
 func New(s *domain.Schedule) (*Table, error) {
-	if err := s.Validate(); err != nil {
+	if err := Check(s); err != nil {
 		return nil, err
 	}
 	t := &Table{schedule: s, at: slices.Clone(s.At), stamps: map[string]*time.Location{}}

@@ -20,7 +20,7 @@ func (t *Table) Variables(at time.Time, counts map[string]int64) map[string]stri
 			}
 			values[name] = strconv.FormatInt(n, 10)
 		case v.Time != nil:
-			values[name] = v.Time.Format(at.Add(v.Time.Offset.Time()).In(t.stamps[name]))
+			values[name] = stamp(v.Time.Pattern, at.Add(v.Time.Offset.Time()).In(t.stamps[name]))
 		}
 	}
 	return values

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/artifact"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -185,7 +186,7 @@ func noneLeft(match string) error {
 // name until then.
 func (l left) fetch(ctx context.Context, root *os.Root, f *api.LeftArtifact) (err error) {
 	place := l.place(f)
-	if err := domain.ValidateArtifactPath(place); err != nil {
+	if err := artifact.CheckPath(place); err != nil {
 		return err // a node that says so is none of ours
 	}
 	name := filepath.FromSlash(place)

@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/work/taker"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -172,7 +173,7 @@ func (a *app) lackOf(runners []domain.Runner, j api.JobInput) string {
 	if j.ScriptType == "" || j.At != "" {
 		return ""
 	}
-	_, lack := domain.Takers(runners, domain.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: a.tenant()}, time.Now())
+	_, lack := taker.Of(runners, taker.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: a.tenant()}, time.Now())
 	return lack
 }
 

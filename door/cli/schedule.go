@@ -14,6 +14,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/clockwork/timetable"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -182,7 +183,7 @@ func (f *scheduleFlags) schedule(name string) (domain.Schedule, error) {
 	if s.Env, err = pairs("env", f.env); err != nil {
 		return s, err
 	}
-	return s, s.Validate()
+	return s, timetable.Check(&s)
 }
 
 // pairs reads flags of the form NAME=VALUE.

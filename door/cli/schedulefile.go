@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ramet-run/ramet/clockwork/timetable"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -68,7 +69,7 @@ func parseSchedule(name string, text []byte) (domain.Schedule, error) {
 			return s, invalid(value, "%s: %v", field, err)
 		}
 	}
-	return s, s.Validate()
+	return s, timetable.Check(&s)
 }
 
 // setField sets one field of a schedule.

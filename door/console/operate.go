@@ -132,7 +132,7 @@ func (v *visit) runnersPage() error {
 				kind = "worker"
 			}
 		}
-		_, off := r.OffDuty()
+		_, off := r.OffDuty(domain.RoleRunner)
 		switch {
 		case r.SeenMs == 0 && r.Node != "":
 			st = state{"stopped", skipped}

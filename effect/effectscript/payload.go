@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/rhai/value"
 	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/template"
 )
 
 // input is what of a job's input a call is made of.
@@ -82,8 +83,8 @@ func payloadOf(ctx context.Context, task script.Task, call *domain.EffectCall, i
 // namesSecret reports whether one of the params of a call names a secret.
 func namesSecret(params map[string]string) bool {
 	for _, value := range params {
-		for _, place := range domain.ParseTemplate(value).Names() {
-			if strings.HasPrefix(place, domain.PlaceSecret+".") {
+		for _, place := range template.Parse(value).Names() {
+			if strings.HasPrefix(place, template.NameSecret+".") {
 				return true
 			}
 		}
@@ -100,8 +101,8 @@ func withSecrets(payload json.RawMessage, secrets map[string]string) (json.RawMe
 		return nil, domain.Invalidf("the checkpoint is no call: %v", err)
 	}
 	for name, value := range params {
-		text, err := domain.ParseTemplate(value).Fill(domain.MaxParamBytes, func(place string) (string, bool, error) {
-			variable, is := strings.CutPrefix(place, domain.PlaceSecret+".")
+		text, err := template.Parse(value).Fill(domain.MaxParamBytes, func(place string) (string, bool, error) {
+			variable, is := strings.CutPrefix(place, template.NameSecret+".")
 			if !is {
 				return "", false, nil
 			}
@@ -121,7 +122,7 @@ func withSecrets(payload json.RawMessage, secrets map[string]string) (json.RawMe
 
 func compute(ctx context.Context, call *domain.EffectCall, in input) (json.RawMessage, error) {
 	if call.Payload == "" {
-		params, err := domain.FillCall(call.Params, in.variables(), namesSecret(call.Params))
+		params, err := template.FillCall(call.Params, in.variables(), namesSecret(call.Params))
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +160,7 @@ func (in input) variables() map[string]string {
 	}
 	for step, n := range in.Needs {
 		for key, text := range n.Result {
-			all[domain.PlaceNeeds+"."+step+"."+key] = text
+			all[template.NameNeeds+"."+step+"."+key] = text
 		}
 	}
 	maps.Copy(all, in.Params)

@@ -59,7 +59,7 @@ func TestJobsKnowLittleOfWhatIsAbove(t *testing.T) {
 		names := map[string]bool{}
 		ast.Inspect(f, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok {
-				if of, ok := s.X.(*ast.Ident); ok && slices.Contains([]string{"layout", "domain", "queue"}, of.Name) && above.MatchString(s.Sel.Name) {
+				if of, ok := s.X.(*ast.Ident); ok && slices.Contains([]string{"layout", "domain", "queue", "template"}, of.Name) && above.MatchString(s.Sel.Name) {
 					names[of.Name+"."+s.Sel.Name] = true
 				}
 			}

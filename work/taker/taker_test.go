@@ -1,4 +1,4 @@
-package domain_test
+package taker_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/work/taker"
 )
 
 func TestTakers(t *testing.T) {
@@ -30,31 +31,31 @@ func TestTakers(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		runners []domain.Runner
-		want    domain.Want
+		want    taker.Want
 		takers  int
 		lack    string
 	}{
-		{"there is nobody", nil, domain.Want{Type: "go"}, 0, "no node that is alive serves go: see `ramet runner list`"},
-		{"one serves it", []domain.Runner{runner()}, domain.Want{Type: "go"}, 1, ""},
-		{"two serve it", []domain.Runner{runner(), runner()}, domain.Want{Type: "go"}, 2, ""},
-		{"one serves another type", []domain.Runner{runner()}, domain.Want{Type: "rust"}, 0, "no node that is alive serves rust"},
-		{"it cannot work there", []domain.Runner{runner(unserved)}, domain.Want{Type: "go"}, 0, "no node that is alive serves go"},
-		{"it is silent", []domain.Runner{runner(silent)}, domain.Want{Type: "go"}, 0, "no node that is alive serves go"},
-		{"it has the label", []domain.Runner{runner()}, domain.Want{Type: "go", Labels: labels("zone=eu")}, 1, ""},
-		{"its type offers the label", []domain.Runner{runner()}, domain.Want{Type: "go", Labels: labels("effect=mail")}, 1, ""},
-		{"it has another label", []domain.Runner{runner()}, domain.Want{Type: "go", Labels: labels("zone=us")}, 0, "serves go with the labels zone=us"},
-		{"another runner is asked for", []domain.Runner{runner()}, domain.Want{Type: "go", Runner: 2}, 0,
+		{"there is nobody", nil, taker.Want{Type: "go"}, 0, "no node that is alive serves go: see `ramet runner list`"},
+		{"one serves it", []domain.Runner{runner()}, taker.Want{Type: "go"}, 1, ""},
+		{"two serve it", []domain.Runner{runner(), runner()}, taker.Want{Type: "go"}, 2, ""},
+		{"one serves another type", []domain.Runner{runner()}, taker.Want{Type: "rust"}, 0, "no node that is alive serves rust"},
+		{"it cannot work there", []domain.Runner{runner(unserved)}, taker.Want{Type: "go"}, 0, "no node that is alive serves go"},
+		{"it is silent", []domain.Runner{runner(silent)}, taker.Want{Type: "go"}, 0, "no node that is alive serves go"},
+		{"it has the label", []domain.Runner{runner()}, taker.Want{Type: "go", Labels: labels("zone=eu")}, 1, ""},
+		{"its type offers the label", []domain.Runner{runner()}, taker.Want{Type: "go", Labels: labels("effect=mail")}, 1, ""},
+		{"it has another label", []domain.Runner{runner()}, taker.Want{Type: "go", Labels: labels("zone=us")}, 0, "serves go with the labels zone=us"},
+		{"another runner is asked for", []domain.Runner{runner()}, taker.Want{Type: "go", Runner: 2}, 0,
 			"runner 2, which alone may take it, is not alive or does not serve go"},
-		{"it has lost its duty", []domain.Runner{runner(off)}, domain.Want{Type: "go"}, 0, "rules have taken the duty of a runner from every node"},
-		{"it has lost another duty", []domain.Runner{runner(keeper)}, domain.Want{Type: "go"}, 1, ""},
-		{"the context is locked", []domain.Runner{runner(locked)}, domain.Want{Type: "go", Context: 7}, 0, `encrypted with the key "disk"`},
-		{"another context is locked", []domain.Runner{runner(locked)}, domain.Want{Type: "go", Context: 8}, 1, ""},
-		{"it cannot hold it in", []domain.Runner{runner()}, domain.Want{Type: "go", Isolation: domain.Sealed}, 0, "its context wants its scripts sealed"},
-		{"what is nearest counts", []domain.Runner{runner(silent), runner(locked), runner(off)}, domain.Want{Type: "go", Context: 7}, 0, "the key"},
-		{"one is enough", []domain.Runner{runner(silent), runner(off), runner(), runner(locked)}, domain.Want{Type: "go", Context: 7}, 1, ""},
+		{"it has lost its duty", []domain.Runner{runner(off)}, taker.Want{Type: "go"}, 0, "rules have taken the duty of a runner from every node"},
+		{"it has lost another duty", []domain.Runner{runner(keeper)}, taker.Want{Type: "go"}, 1, ""},
+		{"the context is locked", []domain.Runner{runner(locked)}, taker.Want{Type: "go", Context: 7}, 0, `encrypted with the key "disk"`},
+		{"another context is locked", []domain.Runner{runner(locked)}, taker.Want{Type: "go", Context: 8}, 1, ""},
+		{"it cannot hold it in", []domain.Runner{runner()}, taker.Want{Type: "go", Isolation: domain.Sealed}, 0, "its context wants its scripts sealed"},
+		{"what is nearest counts", []domain.Runner{runner(silent), runner(locked), runner(off)}, taker.Want{Type: "go", Context: 7}, 0, "the key"},
+		{"one is enough", []domain.Runner{runner(silent), runner(off), runner(), runner(locked)}, taker.Want{Type: "go", Context: 7}, 1, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			takers, lack := domain.Takers(tt.runners, tt.want, now)
+			takers, lack := taker.Of(tt.runners, tt.want, now)
 			if len(takers) != tt.takers || (lack == "") != (tt.lack == "") || !strings.Contains(lack, tt.lack) {
 				t.Errorf("got %d, %q, want %d, %q", len(takers), lack, tt.takers, tt.lack)
 			}
@@ -82,7 +83,7 @@ func TestAbsent(t *testing.T) {
 		{"one is enough", []domain.Runner{off, there}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			lack := domain.Absent(tt.runners, domain.RoleKeeper, now)
+			lack := taker.Absent(tt.runners, domain.RoleKeeper, now)
 			if (lack == "") != (tt.lack == "") || !strings.Contains(lack, tt.lack) {
 				t.Errorf("got %q, want %q", lack, tt.lack)
 			}

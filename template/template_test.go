@@ -1,4 +1,4 @@
-package domain_test
+package template_test
 
 import (
 	"errors"
@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/template"
 )
 
 func TestTemplates(t *testing.T) {
@@ -28,7 +31,7 @@ func TestTemplates(t *testing.T) {
 		{"${", "${", nil},
 		{"${a b} ${} ${.a} ${a.} ${HOME:-x} ${n-1", "${a b} ${} ${.a} ${a.} ${HOME:-x} ${n-1", nil},
 	} {
-		tmpl := domain.ParseTemplate(c.text)
+		tmpl := template.Parse(c.text)
 		got, err := tmpl.Fill(100, func(name string) (string, bool, error) {
 			text, known := values[name]
 			return text, known, nil
@@ -37,15 +40,37 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%q: got %q of %q, %v, want %q of %q", c.text, got, tmpl.Names(), err, c.want, c.names)
 		}
 		none := func(string) (string, bool, error) { return "", false, errors.New("there is a name in it") }
-		if again, err := domain.ParseTemplate(domain.EscapeTemplate(c.text)).Fill(1000, none); err != nil || again != c.text {
+		if again, err := template.Parse(template.Escape(c.text)).Fill(1000, none); err != nil || again != c.text {
 			t.Errorf("%q: got %q of the template of the text itself, %v", c.text, again, err)
 		}
 	}
 	long := func(string) (string, bool, error) { return strings.Repeat("x", 60), true, nil }
-	if _, err := domain.ParseTemplate("${a}${a}").Fill(119, long); !errors.Is(err, domain.ErrLimit) {
+	if _, err := template.Parse("${a}${a}").Fill(119, long); !errors.Is(err, domain.ErrLimit) {
 		t.Errorf("too long: got %v", err)
 	}
-	if got, err := domain.ParseTemplate("${a}${a}").Fill(120, long); err != nil || len(got) != 120 {
+	if got, err := template.Parse("${a}${a}").Fill(120, long); err != nil || len(got) != 120 {
 		t.Errorf("as long as may be: got %d bytes, %v", len(got), err)
+	}
+}
+
+func TestFillVariables(t *testing.T) {
+	got, err := template.FillVariables(map[string]string{
+		"a": "${x}", "b": "${x}${y}-${z}$${x}", "c": "$x ${} ${ x } ${x", "${x}": "1", "d": "${nested}",
+	}, map[string]string{"x": "X", "y": "", "nested": "${x}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "X", "b": "X-${z}$X", "c": "$x ${} ${ x } ${x", "${x}": "1", "d": "${x}"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFillVariablesIsBounded(t *testing.T) {
+	// 4 bytes become 4 KiB each.
+	params := map[string]string{"a": strings.Repeat("${x}", domain.MaxParamBytes/8)}
+	_, err := template.FillVariables(params, map[string]string{"x": strings.Repeat("x", domain.MaxVariableBytes)})
+	if !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("got %v, want invalid", err)
 	}
 }

@@ -1,20 +1,24 @@
-package domain
+// Package taker says who would take a job, and what is missing where nobody would. It is pure: it is
+// told who is there, and the time.
+package taker
 
 import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
 // Want is what a job asks of whoever is to run it.
 type Want struct {
-	Type   ScriptType
-	Labels Labels
+	Type   domain.ScriptType
+	Labels domain.Labels
 	// Runner is the only one that may take it; 0 is any.
-	Runner RunnerID
+	Runner domain.RunnerID
 	// Context is whose job it is, Isolation how far that wants its scripts held in.
-	Context   TenantID
-	Isolation Isolation
+	Context   domain.TenantID
+	Isolation domain.Isolation
 }
 
 // String is the want in words.
@@ -25,25 +29,11 @@ func (w Want) String() string {
 	return string(w.Type) + " with the labels " + w.Labels.String()
 }
 
-// Alive reports whether the runner's node has said not too long ago that it is there.
-func (r Runner) Alive(now time.Time) bool { return now.Sub(time.UnixMilli(r.SeenMs)) < NodeSilence }
-
-// OffDuty is what has taken the duty of a runner from it, if something has.
-func (r Runner) OffDuty() (Off, bool) { return r.offDutyAs(RoleRunner) }
-
-func (r Runner) offDutyAs(role Role) (Off, bool) {
-	i := slices.IndexFunc(r.Off, func(o Off) bool { return o.Role == role })
-	if i < 0 {
-		return Off{}, false
-	}
-	return r.Off[i], true
-}
-
-// Takers are the services that would take what is wanted, now or when they have a
+// Of are the services that would take what is wanted, now or when they have a
 // slot for it. Where there is none, lack says in a sentence what is missing and where
 // to look. It is the one answer to why nobody takes a job: foreign runners do not
 // tell what they serve, so that it is no more than a hint where there are such.
-func Takers(runners []Runner, w Want, now time.Time) (takers []Service, lack string) {
+func Of(runners []domain.Runner, w Want, now time.Time) (takers []domain.Service, lack string) {
 	lack = fmt.Sprintf("no node that is alive serves %s: see `ramet runner list`", w)
 	if w.Runner != 0 {
 		lack = fmt.Sprintf("runner %d, which alone may take it, is not alive or does not serve %s: see `ramet runner list`", w.Runner, w)
@@ -58,11 +48,11 @@ func Takers(runners []Runner, w Want, now time.Time) (takers []Service, lack str
 		if !r.Alive(now) || w.Runner != 0 && r.ID != w.Runner {
 			continue
 		}
-		i := slices.IndexFunc(r.Serves, func(s Service) bool { return s.ScriptType == w.Type && s.Served && s.Has(r.Labels, w.Labels) })
+		i := slices.IndexFunc(r.Serves, func(s domain.Service) bool { return s.ScriptType == w.Type && s.Served && s.Has(r.Labels, w.Labels) })
 		if i < 0 {
 			continue
 		}
-		_, off := r.OffDuty()
+		_, off := r.OffDuty(domain.RoleRunner)
 		l, locked := r.LockedOut(w.Context)
 		switch {
 		case off:
@@ -84,13 +74,13 @@ func Takers(runners []Runner, w Want, now time.Time) (takers []Service, lack str
 
 // Absent says in a sentence that no node which is alive is on duty in a role, and where
 // to look; "" where one is. Foreign runners have none but that of a runner.
-func Absent(runners []Runner, role Role, now time.Time) (lack string) {
+func Absent(runners []domain.Runner, role domain.Role, now time.Time) (lack string) {
 	lack = fmt.Sprintf("no node is alive that is on duty as %s: start one with `ramet serve`", role)
 	for _, r := range runners {
 		if r.Node == "" || !r.Alive(now) {
 			continue
 		}
-		if _, off := r.offDutyAs(role); !off {
+		if _, off := r.OffDuty(role); !off {
 			return ""
 		}
 		lack = fmt.Sprintf("rules have taken the duty of a %s from every node that is alive: see `ramet duty show`", role)

@@ -1,4 +1,4 @@
-package domain_test
+package clockwork_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -21,12 +22,12 @@ func TestCompareVersions(t *testing.T) {
 			} else if i > j {
 				want = 1
 			}
-			if got := domain.CompareVersions(a, b); got != want {
+			if got := clockwork.CompareVersions(a, b); got != want {
 				t.Errorf("%s, %s: got %d, want %d", a, b, got, want)
 			}
 		}
 	}
-	if domain.CompareVersions("v1.0.0+linux", "1.0") != 0 || domain.CompareVersions("", "dev") != 0 {
+	if clockwork.CompareVersions("v1.0.0+linux", "1.0") != 0 || clockwork.CompareVersions("", "dev") != 0 {
 		t.Error("builds, missing numbers and unknown versions do not differ")
 	}
 }
@@ -57,10 +58,10 @@ func TestDutiesOff(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := domain.Duties{Rules: c.rules}
-			if err := d.Validate(); err != nil {
+			if err := clockwork.CheckDuties(d); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, d.Off(c.host, c.version)); diff != "" {
+			if diff := cmp.Diff(c.want, clockwork.RolesOff(d, c.host, c.version)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -76,7 +77,7 @@ func TestDutyRulesThatAreWrong(t *testing.T) {
 		{NotHost: "[", Disable: []domain.Role{domain.RoleRunner}},
 		{NotHost: "a)|(b", Disable: []domain.Role{domain.RoleRunner}},
 	} {
-		if err := (domain.Duties{Rules: []domain.DutyRule{r}}).Validate(); !errors.Is(err, domain.ErrInvalid) {
+		if err := clockwork.CheckDuties(domain.Duties{Rules: []domain.DutyRule{r}}); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("%+v: got %v", r, err)
 		}
 	}

@@ -1,0 +1,4 @@
+package timetable
+
+// Stamp is stamp, for tests.
+var Stamp = stamp
