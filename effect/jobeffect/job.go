@@ -28,6 +28,8 @@ type Jobs interface {
 	Wait(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
 	// CheckFlowJob says whether a job would be taken.
 	CheckFlowJob(ctx context.Context, tenant domain.TenantID, j *domain.Job) error
+	// RegisterTypes has jobs of a context be of types that no node serves.
+	RegisterTypes(ctx context.Context, tenant domain.TenantID, types []domain.ScriptType) error
 }
 
 // jobOptions are those of the kind job.
@@ -111,6 +113,10 @@ func (p *job) Do(ctx context.Context, call effect.Call) (json.RawMessage, error)
 	script, params, err := p.asked(call.Payload)
 	if err != nil {
 		return nil, err
+	}
+	// The operator has named the type, so that it is not misspelt by who asks: where its worker has yet to come, the job waits.
+	if err := p.jobs.RegisterTypes(ctx, call.Tenant, []domain.ScriptType{p.o.ScriptType}); err != nil {
+		return nil, refuse(err)
 	}
 	j := p.job(script, params, call.CommandID)
 	j.TraceID = call.Metadata[domain.MetaTrace]

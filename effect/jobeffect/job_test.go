@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 	"github.com/ramet-run/ramet/effect/jobeffect"
+	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -96,6 +97,32 @@ func TestAJobThatFailedIsARefusal(t *testing.T) {
 	if got, want := string(no.Answer),
 		`{"job":"job:1:1","status":"error","reason":"script_failed","error":"no luck","exit_code":3,"result":{"why":"empty"}}`; got != want {
 		t.Errorf("got the answer %s, want %s", got, want)
+	}
+}
+
+// TestAJobWaitsForAWorkerThatHasYetToCome asks for a job of a type that nobody has served so far.
+func TestAJobWaitsForAWorkerThatHasYetToCome(t *testing.T) {
+	r := newRig(t)
+	p := openJob(t, r, map[string]any{"script_type": "letters", "script": "{}"})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Do(ctx, call("c-1", ""))
+		ended <- err
+	}()
+	key := domain.JobKey{Caller: 1, ID: 1}
+	testwait.Until(t, "the job", func() bool {
+		select {
+		case err := <-ended:
+			t.Fatalf("the effect has ended: %v", err)
+		default:
+		}
+		j, err := r.work.Show(t.Context(), tenant, key)
+		return err == nil && j.Status == domain.JobDispatched
+	})
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it waited", err)
 	}
 }
 

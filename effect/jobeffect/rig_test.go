@@ -63,7 +63,7 @@ func newRig(t testing.TB) *rig {
 	if err := r.board.Commit(t.Context(), *contexts.Include(layout.Contexts, "7")); err != nil {
 		t.Fatal(err)
 	}
-	r.work = work.New(r.board, work.Config{})
+	r.work = work.New(r.board, work.Config{Served: func(t domain.ScriptType) bool { return t == "words" }})
 	r.flows = flow.New(r.board, r.work, flow.Config{Blueprints: blueprints{}})
 	r.node("n1")
 	t.Cleanup(func() { r.stop(); r.board.Close() })
@@ -269,6 +269,10 @@ func (j jobs) SubmitOnce(ctx context.Context, t domain.TenantID, ticket string, 
 		j.done(command, existing)
 	}
 	return key, existing, err
+}
+
+func (j jobs) RegisterTypes(ctx context.Context, t domain.TenantID, types []domain.ScriptType) error {
+	return j.work.RegisterTypes(ctx, t, types)
 }
 
 func (j jobs) Wait(ctx context.Context, t domain.TenantID, key domain.JobKey) (*domain.Job, error) {

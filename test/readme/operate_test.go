@@ -214,7 +214,7 @@ func TestEachBlockOfOperatingIsRunOrSetAside(t *testing.T) {
 	}
 }
 
-// isRun reports whether a block is commands, what came out of the ones right before, or a file that a command takes.
+// isRun reports whether a block is commands, what came out of the ones right before, a file that a command takes, or a program that one runs.
 func isRun(blocks [][]string, i int) bool {
 	switch blocks[i][1] {
 	case "sh":
@@ -224,6 +224,9 @@ func isRun(blocks [][]string, i int) bool {
 	case "yaml":
 		m := nameLine.FindStringSubmatch(blocks[i][2])
 		return m != nil && slices.ContainsFunc(blocks, func(b []string) bool { return b[1] == "sh" && strings.Contains(b[2], m[1]) })
+	case "go":
+		m := programLine.FindStringSubmatch(blocks[i][2])
+		return m != nil && slices.ContainsFunc(blocks, func(b []string) bool { return b[1] == "sh" && strings.Contains(b[2], "go run "+m[1]+".go") })
 	}
 	return false
 }

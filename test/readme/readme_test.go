@@ -259,10 +259,13 @@ func TestCommandsOfExamples(t *testing.T) {
 	}
 }
 
-// TestCommandsOfThoseFromElsewhere runs our side of the pages that compare; those with Python are
-// run by the tests of its SDK. Theirs stands in blocks that are called otherwise (yml, py).
+// fromPages are the pages of docs/from whose commands run here; those with Python are run by the tests of its SDK.
+var fromPages = []string{"river", "asynq", "temporal", "dagu", "cron", "github-actions"}
+
+// TestCommandsOfThoseFromElsewhere runs our side of the pages that compare. Theirs stands in blocks that
+// are called otherwise (yml, py): see theirs.
 func TestCommandsOfThoseFromElsewhere(t *testing.T) {
-	for _, page := range []string{"river", "asynq", "temporal", "dagu", "cron", "github-actions"} {
+	for _, page := range fromPages {
 		t.Run(page, func(t *testing.T) {
 			// Not t.TempDir: its long names do not fit into a socket's 108 bytes.
 			dir, err := os.MkdirTemp("", "ramet-readme")
