@@ -40,8 +40,8 @@ var (
 // RoutinePage lists a context's routines, without scripts, params, env and
 // checkpoints, and to the operator what the nodes do for the whole board.
 type RoutinePage struct {
-	Routines domain.List[*domain.Routine]      `json:"routines"`
-	System   domain.List[domain.SystemRoutine] `json:"system"`
+	Routines domain.List[*domain.Routine]           `json:"routines"`
+	System   domain.List[domain.MaintenanceService] `json:"system"`
 }
 
 // ListRoutinesParams are the parameters of routine.list.

@@ -315,9 +315,8 @@ func (c *Cache) work(level domain.BanLevel, t domain.TenantID, blueprint string,
 	return nil
 }
 
-// Routine returns the ban on occupying or doing a routine: of the node in
-// context 0, of a context's own else. names are the routine's and that of one
-// of its instances.
+// Routine returns the ban on occupying or doing a routine, or in context 0 a maintenance
+// service of the nodes. names are the routine's and that of one of its instances.
 func (c *Cache) Routine(level domain.BanLevel, t domain.TenantID, names ...string) (domain.Ban, bool) {
 	if c == nil || c.count.Load() == 0 {
 		return domain.Ban{}, false

@@ -9,7 +9,7 @@
 //
 // The [Cache] is what decides: each node knows all bans by heart and asks it
 // before it submits work, makes the jobs of a flow, runs a job or does a
-// routine. It follows the records in space 0, and reads them all again now and
+// routine or maintenance. It follows the records in space 0, and reads them all again now and
 // then, should a change have been missed.
 //
 // So that a queue is not taken off one by one only to be laid aside, some bans

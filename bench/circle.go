@@ -148,7 +148,7 @@ func (r *rig) serveCircle(e *circle.Engine) (stop func()) {
 	wg.Go(func() { check(w.Run(ctx)) })
 	wg.Go(func() {
 		log := slog.New(slog.DiscardHandler)
-		check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1"}, []clockwork.Routine{clockwork.Leases(r.board, log, e.RecoverLease)}))
+		check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1"}, []clockwork.Maintenance{clockwork.Leases(r.board, log, e.RecoverLease)}))
 	})
 	return func() { cancel(); wg.Wait() }
 }

@@ -94,7 +94,7 @@ func (d *desk) start(owner string) {
 	wg.Go(func() { check(runner.Run(ctx)) })
 	wg.Go(func() { check(d.post.Supervise(owner).Run(ctx)) })
 	wg.Go(func() {
-		check(clockwork.Run(ctx, d.board, clockwork.Config{Owner: owner, Logger: log}, []clockwork.Routine{
+		check(clockwork.Run(ctx, d.board, clockwork.Config{Owner: owner, Logger: log}, []clockwork.Maintenance{
 			clockwork.Alarms(d.board, log, clockwork.Handlers(d.post.HandleAlarm, d.engine.HandleAlarm), nil),
 			clockwork.Leases(d.board, log, d.engine.RecoverLease),
 		}))

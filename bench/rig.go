@@ -132,7 +132,7 @@ func (r *rig) run() {
 	wg.Go(func() { check(runner.Run(ctx)) })
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	wg.Go(func() {
-		check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Routine{
+		check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Maintenance{
 			clockwork.Alarms(r.board, log, r.engine.HandleAlarm, nil),
 			clockwork.Leases(r.board, log, r.engine.RecoverLease),
 			clockwork.Audits(r.board, r.engine, nil, log, nil),

@@ -83,7 +83,7 @@ func (t *theatre) work(effects bool) {
 	}
 	log := slog.New(slog.DiscardHandler)
 	all.Go(func() {
-		check(clockwork.Run(ctx, t.r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Routine{
+		check(clockwork.Run(ctx, t.r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Maintenance{
 			clockwork.Alarms(t.r.board, log, t.engine.HandleAlarm, nil),
 		}))
 	})

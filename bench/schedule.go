@@ -59,7 +59,7 @@ func scheduleLateness(r *rig) figures {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Routine{clockwork.Alarms(r.board, log, handle, nil)}))
+		check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Maintenance{clockwork.Alarms(r.board, log, handle, nil)}))
 	})
 	r.stop = func() { cancel(); wg.Wait(); r.stop = func() {} }
 

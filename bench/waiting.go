@@ -36,7 +36,7 @@ func waitingCPU(prerequisite string) func(r *rig) figures {
 			return ours, err
 		}, nil)
 		wg.Go(func() {
-			check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Routine{alarms}))
+			check(clockwork.Run(ctx, r.board, clockwork.Config{Owner: "bench/1", Logger: log}, []clockwork.Maintenance{alarms}))
 		})
 		submitted := 0
 		for _, n := range waitingSizes {

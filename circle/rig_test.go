@@ -90,7 +90,7 @@ func (r *rig) recoverer() {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_ = clockwork.Run(ctx, r.board, clockwork.Config{Owner: "clock/a"},
-			[]clockwork.Routine{clockwork.Leases(r.board, slog.New(slog.DiscardHandler), r.engine.RecoverLease)})
+			[]clockwork.Maintenance{clockwork.Leases(r.board, slog.New(slog.DiscardHandler), r.engine.RecoverLease)})
 	})
 	r.Cleanup(func() { cancel(); wg.Wait() })
 }

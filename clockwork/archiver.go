@@ -83,16 +83,16 @@ type ArchiverConfig struct {
 	Observer ArchiveObserver
 }
 
-// Archives is the routine that copies ended work into the archive. A copy is
+// Archives is the service that copies ended work into the archive. A copy is
 // durable there before the board is told that it may let go: a crash between
 // the two copies again, and the archive takes each end once. While the archive
 // is down everything stays on the board, and is caught up on after.
-func Archives(b board.Board, e *work.Engine, cfg ArchiverConfig) Routine {
+func Archives(b board.Board, e *work.Engine, cfg ArchiverConfig) Maintenance {
 	a := &archiver{visits: newVisits(b), engine: e, ArchiverConfig: cfg}
 	if a.Choice == nil {
 		a.Choice = func(context.Context, domain.TenantID) (domain.Archives, error) { return domain.ArchivesAll, nil }
 	}
-	return Routine{Name: "archiver", Round: a.round}
+	return Maintenance{Name: "archiver", Round: a.round}
 }
 
 type archiver struct {

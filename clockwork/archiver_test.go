@@ -183,13 +183,13 @@ func inYard(t *testing.T, test func(y *yard)) {
 	})
 }
 
-// archiver is the routine, on b.
-func (y *yard) archiver(b board.Board) clockwork.Routine {
+// archiver is the service, on b.
+func (y *yard) archiver(b board.Board) clockwork.Maintenance {
 	return clockwork.Archives(b, work.New(b, work.Config{}), clockwork.ArchiverConfig{Archive: y.archive, Keep: time.Hour, Bytes: y.bytes,
 		Logger: slog.New(slog.NewTextHandler(y.log, nil)), Observer: y.gauge})
 }
 
-func (y *yard) pruner(keep time.Duration) clockwork.Routine {
+func (y *yard) pruner(keep time.Duration) clockwork.Maintenance {
 	return clockwork.Prunes(y.board, y.engine, keep)
 }
 

@@ -19,15 +19,15 @@ const (
 	auditRest = 20
 )
 
-// Audits is the routine that audits the contexts: those with something unfinished in
+// Audits is the service that audits the contexts: those with something unfinished in
 // each round, and see visits.go for the others. told, if not nil, gets each context's
 // result, for metrics.
 //
 // others, if not nil, audits what else there is in a context.
-func Audits(b board.Board, e *work.Engine, others Auditor, log *slog.Logger, told func(domain.TenantID, domain.Audit)) Routine {
+func Audits(b board.Board, e *work.Engine, others Auditor, log *slog.Logger, told func(domain.TenantID, domain.Audit)) Maintenance {
 	a := audits{engine: e, others: others, log: log, told: told, known: map[domain.TenantID]map[domain.Finding]bool{}}
 	v := newVisits(b)
-	return Routine{Name: "auditor", Every: auditEvery, Round: func(ctx context.Context) error { return v.round(ctx, auditEvery, a.look) }}
+	return Maintenance{Name: "auditor", Every: auditEvery, Round: func(ctx context.Context) error { return v.round(ctx, auditEvery, a.look) }}
 }
 
 // Auditor audits what is unfinished in a context, and rests after each thing,

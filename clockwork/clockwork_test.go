@@ -31,13 +31,13 @@ func bubble(t *testing.T, test func(t *testing.T, b *memboard.Board)) {
 	})
 }
 
-// run runs routines as one node until stop is called.
-func run(t *testing.T, b board.Board, owner string, routines ...clockwork.Routine) (stop func()) {
+// run runs maintenance services as one node until stop is called.
+func run(t *testing.T, b board.Board, owner string, services ...clockwork.Maintenance) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := clockwork.Run(ctx, b, clockwork.Config{Owner: owner}, routines); err != nil {
+		if err := clockwork.Run(ctx, b, clockwork.Config{Owner: owner}, services); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -52,21 +52,21 @@ func setAlarm(t *testing.T, b board.Board, name string, at time.Time) {
 	}
 }
 
-// ticks counts the rounds that each node does of a routine.
+// ticks counts the rounds that each node does of a maintenance service.
 type ticks struct{ n [3]atomic.Int64 }
 
-func (c *ticks) routine(node int) clockwork.Routine {
-	return clockwork.Routine{Name: "tick", Every: time.Second, Round: func(context.Context) error {
+func (c *ticks) service(node int) clockwork.Maintenance {
+	return clockwork.Maintenance{Name: "tick", Every: time.Second, Round: func(context.Context) error {
 		c.n[node].Add(1)
 		return nil
 	}}
 }
 
-func TestARoutineIsDoneByOneNode(t *testing.T) {
+func TestAMaintenanceServiceIsDoneByOneNode(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
 		var c ticks
 		for i := range c.n {
-			defer run(t, b, fmt.Sprintf("n%d/a", i), c.routine(i))()
+			defer run(t, b, fmt.Sprintf("n%d/a", i), c.service(i))()
 		}
 		time.Sleep(time.Minute)
 		busy := 0
@@ -79,12 +79,12 @@ func TestARoutineIsDoneByOneNode(t *testing.T) {
 			}
 		}
 		if busy != 1 {
-			t.Errorf("%d nodes did the routine, want 1", busy)
+			t.Errorf("%d nodes did the service, want 1", busy)
 		}
 	})
 }
 
-func TestARoutineGoesOnElsewhere(t *testing.T) {
+func TestAMaintenanceServiceGoesOnElsewhere(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		dies bool
@@ -97,18 +97,18 @@ func TestARoutineGoesOnElsewhere(t *testing.T) {
 			bubble(t, func(t *testing.T, b *memboard.Board) {
 				var c ticks
 				f := faultboard.New(b, faultboard.Config{})
-				stop := run(t, f, "n0/a", c.routine(0))
+				stop := run(t, f, "n0/a", c.service(0))
 				time.Sleep(2 * time.Second)
-				defer run(t, b, "n1/a", c.routine(1))()
+				defer run(t, b, "n1/a", c.service(1))()
 				time.Sleep(10 * time.Second)
 				if c.n[1].Load() != 0 {
-					t.Fatal("both nodes did the routine")
+					t.Fatal("both nodes did the service")
 				}
 				if tc.dies {
 					f.Cut()
 				}
 				stop()
-				time.Sleep(tc.most + time.Second) // the routine's own pause
+				time.Sleep(tc.most + time.Second) // the service's own pause
 				if c.n[1].Load() == 0 {
 					t.Errorf("the other node did not take over within %v", tc.most)
 				}
@@ -117,14 +117,14 @@ func TestARoutineGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-func TestARoutineThatWasTakenAwayStops(t *testing.T) {
+func TestAMaintenanceServiceThatWasTakenAwayStops(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
 		var c ticks
 		f := faultboard.New(b, faultboard.Config{})
-		defer run(t, f, "n0/a", c.routine(0))()
+		defer run(t, f, "n0/a", c.service(0))()
 		time.Sleep(3 * time.Second)
 		f.Cut() // it goes on, but can renew nothing
-		defer run(t, b, "n1/a", c.routine(1))()
+		defer run(t, b, "n1/a", c.service(1))()
 		time.Sleep(20 * time.Second)
 		f.Heal()
 		before := c.n[0].Load()
@@ -135,14 +135,14 @@ func TestARoutineThatWasTakenAwayStops(t *testing.T) {
 	})
 }
 
-// A node that has nothing to do in a routine leaves it alone at once, though it
+// A node that has nothing to do in a maintenance service leaves it alone at once, though it
 // occupied it before the others: what only they can do is not late.
-func TestARoutineIsLeftToWhoeverHasSomethingToDo(t *testing.T) {
+func TestAMaintenanceServiceIsLeftToWhoeverHasSomethingToDo(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
 		var c ticks
 		var wanted [2]atomic.Bool
 		for i := range wanted {
-			r := c.routine(i)
+			r := c.service(i)
 			r.Wanted = wanted[i].Load
 			defer run(t, b, fmt.Sprintf("n%d/a", i), r)()
 		}
@@ -162,23 +162,23 @@ func TestARoutineIsLeftToWhoeverHasSomethingToDo(t *testing.T) {
 	})
 }
 
-// A node that cannot read every context has a routine only for a while, when
+// A node that cannot read every context has a maintenance service only for a while, when
 // there is one that can.
-func TestARoutineIsYieldedToWhoeverReadsEverything(t *testing.T) {
+func TestAMaintenanceServiceIsYieldedToWhoeverReadsEverything(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
 		var c ticks
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
 			cfg := clockwork.Config{Owner: "n0/a", Yield: func() bool { return true }}
-			done <- clockwork.Run(ctx, b, cfg, []clockwork.Routine{c.routine(0)})
+			done <- clockwork.Run(ctx, b, cfg, []clockwork.Maintenance{c.service(0)})
 		}()
 		defer func() { cancel(); <-done }()
 		time.Sleep(time.Minute) // nobody else is there
 		if n := c.n[0].Load(); n < 45 {
 			t.Errorf("alone the node did %d rounds in a minute", n)
 		}
-		defer run(t, b, "n1/a", c.routine(1))()
+		defer run(t, b, "n1/a", c.service(1))()
 		time.Sleep(40 * time.Second)
 		before := c.n[0].Load()
 		time.Sleep(time.Minute)

@@ -2,12 +2,12 @@
 // leases to those who know what they mean, audits what is unfinished, copies
 // what has ended into the archive, and clears what is old.
 //
-// # Routines
+// # Maintenance
 //
-// Each duty is a [Routine]: done by exactly one node at a time, which occupies
-// the record "ramet:routine:<name>" in space 0 by lease and renews it while it
-// works. Any number of nodes run the same routines; those that do not hold one
-// look again each few seconds, so a routine whose node died goes on within
+// Each of these is a maintenance service ([Maintenance]): done by exactly one node at a
+// time, which occupies the record "ramet:routine:<name>" in space 0 by lease and renews it
+// while it works. Any number of nodes run the same services; those that do not hold one
+// look again each few seconds, so a service whose node died goes on within
 // the length of its lease.
 //
 // # Schedules
@@ -24,11 +24,11 @@
 // Every such commit is guarded by the alarm's instant and by the revision of
 // the record as it was read. When times come is computed by package timetable.
 //
-// A node does routines as long as its [Duties] let it, and as no ban is on them.
+// A node does maintenance as long as its [Duties] let it, and as no ban is on them.
 //
-// # Routines of contexts
+// # Routines
 //
-// [UserRoutines] are scripts that people want to be run again and again. Nobody
+// [Routines] are scripts that people want to be run again and again. Nobody
 // occupies them: each instance has one alarm, and each of its steps is a commit
 // guarded by the alarm's instant.
 //
@@ -38,11 +38,11 @@
 //
 // # Goroutines
 //
-// Run starts one goroutine that renews leases, one a routine, and while that is held
+// Run starts one goroutine that renews leases, one a maintenance service, and while that is held
 // one that hears of bans and duties; the sweeps (alarms, leases) have a bounded number of handlers beside
 // them. All have ended when Run returns.
 //
 // Handlers are commits guarded by the alarm's instant or the lease's token. A
-// routine that is done twice for a moment, by a node that was paused, does no
+// service that is done twice for a moment, by a node that was paused, does no
 // harm.
 package clockwork

@@ -16,8 +16,8 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// guarded runs a routine as one node that follows bans and duties.
-func guarded(t *testing.T, b board.Board, host string, r clockwork.Routine) (d *clockwork.Duties, stop func()) {
+// guarded runs a maintenance service as one node that follows bans and duties.
+func guarded(t *testing.T, b board.Board, host string, r clockwork.Maintenance) (d *clockwork.Duties, stop func()) {
 	t.Helper()
 	d, bans := clockwork.NewDuties(b, host, "v1.2.3", nil), ban.NewCache(b, nil)
 	if err := errors.Join(d.Load(t.Context()), bans.Load(t.Context())); err != nil {
@@ -29,7 +29,7 @@ func guarded(t *testing.T, b board.Board, host string, r clockwork.Routine) (d *
 	all.Go(func() { _ = bans.Run(ctx) })
 	all.Go(func() {
 		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: host + "/a", Bans: bans,
-			May: func() (bool, <-chan struct{}) { return d.May(domain.RoleClockwork) }}, []clockwork.Routine{r})
+			May: func() (bool, <-chan struct{}) { return d.May(domain.RoleClockwork) }}, []clockwork.Maintenance{r})
 	})
 	return d, sync.OnceFunc(func() { cancel(); all.Wait() })
 }
@@ -41,13 +41,13 @@ func setRules(t *testing.T, b board.Board, rules ...domain.DutyRule) {
 	}
 }
 
-func TestANodeThatLosesClockworkHandsItsRoutinesOver(t *testing.T) {
+func TestANodeThatLosesClockworkHandsItsMaintenanceOver(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
 		var c ticks
-		d, stop := guarded(t, b, "n0", c.routine(0))
+		d, stop := guarded(t, b, "n0", c.service(0))
 		defer stop()
 		time.Sleep(3 * time.Second)
-		_, stop = guarded(t, b, "n1", c.routine(1))
+		_, stop = guarded(t, b, "n1", c.service(1))
 		defer stop()
 		setRules(t, b, domain.DutyRule{NotHost: "n0", Disable: []domain.Role{domain.RoleClockwork}})
 		time.Sleep(time.Second)
@@ -86,10 +86,10 @@ func TestRulesThatCannotBeReadTakeNothing(t *testing.T) {
 	})
 }
 
-func TestBansOnRoutines(t *testing.T) {
+func TestBansOnMaintenance(t *testing.T) {
 	// One that waits by itself has one round only.
 	var held atomic.Int32
-	endless := clockwork.Routine{Name: "tick", Round: func(ctx context.Context) error {
+	endless := clockwork.Maintenance{Name: "tick", Round: func(ctx context.Context) error {
 		held.Add(1)
 		defer held.Add(-1)
 		<-ctx.Done()
@@ -101,14 +101,14 @@ func TestBansOnRoutines(t *testing.T) {
 		endless  bool
 		occupied bool // while banned
 	}{
-		{"exec leaves rounds out and keeps the routine", domain.BanExec, false, true},
+		{"exec leaves rounds out and keeps the service", domain.BanExec, false, true},
 		{"occupy lets go of it", domain.BanOccupy, false, false},
 		{"exec ends the round of one that waits by itself", domain.BanExec, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, b *memboard.Board) {
 				var n ticks
-				r := n.routine(0)
+				r := n.service(0)
 				if c.endless {
 					r = endless
 				}
@@ -125,7 +125,7 @@ func TestBansOnRoutines(t *testing.T) {
 				if n.n[0].Load() != before || held.Load() != 0 {
 					t.Errorf("got %d rounds while banned, %d under way", n.n[0].Load()-before, held.Load())
 				}
-				if _, err := b.Occupy(t.Context(), 0, layout.Routine("tick"), "somebody/else", time.Second); errors.Is(err, domain.ErrConflict) != c.occupied {
+				if _, err := b.Occupy(t.Context(), 0, layout.Maintenance("tick"), "somebody/else", time.Second); errors.Is(err, domain.ErrConflict) != c.occupied {
 					t.Errorf("occupy: got %v, want held %v", err, c.occupied)
 				}
 				if _, err := ban.New(b).Lift(t.Context(), scope); err != nil {

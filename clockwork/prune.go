@@ -17,13 +17,13 @@ const (
 	pruneSeldom = time.Hour
 )
 
-// Prunes is the routine that removes from the board what ended longer than keep
+// Prunes is the service that removes from the board what ended longer than keep
 // ago, with its logs, and looks after the lists of what ended in error. It comes back
 // to a context when something was committed there, or the next is old enough.
-func Prunes(b board.Board, e *work.Engine, keep time.Duration) Routine {
+func Prunes(b board.Board, e *work.Engine, keep time.Duration) Maintenance {
 	p := &prunes{engine: e, keep: keep, old: map[domain.TenantID]time.Time{}}
 	v := newVisits(b)
-	return Routine{Name: "pruner", Every: pruneEvery, Round: func(ctx context.Context) (err error) {
+	return Maintenance{Name: "pruner", Every: pruneEvery, Round: func(ctx context.Context) (err error) {
 		if p.mixed, err = mixedVersions(ctx, b); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ const (
 // HandleAlarm does an instance's next step: begin a round, or see how it ended.
 // Every step is a commit guarded by the alarm's instant, so two nodes cannot
 // both do it.
-func (u *UserRoutines) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err error) {
+func (u *Routines) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err error) {
 	name, part, ours := layout.ParseRoutineAlarm(a.Name)
 	if !ours || a.Space == 0 {
 		return false, nil
@@ -55,7 +55,7 @@ func (u *UserRoutines) HandleAlarm(ctx context.Context, a board.Alarm) (ours boo
 
 // round is one look at one instance.
 type round struct {
-	u        *UserRoutines
+	u        *Routines
 	alarm    board.Alarm
 	came     time.Time // the alarm's instant as it came
 	name     string

@@ -1,237 +1,395 @@
 package clockwork
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"log/slog"
+	"reflect"
+	"slices"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/internal/pause"
+	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/layout"
-	"github.com/ramet-run/ramet/lease"
+	"github.com/ramet-run/ramet/work"
 )
 
-// Routine is something that exactly one node does at a time.
-type Routine struct {
-	// Name is unique on the board.
-	Name string
-	// Every is the pause before each round. Zero: Round waits by itself.
-	Every time.Duration
-	// Round does one round. It must end soon after ctx ends.
-	Round func(ctx context.Context) error
-	// Wanted reports whether there is something that this very node can do in it
-	// now; while there is not, it leaves the routine to others. Default: always.
-	Wanted func() bool
+// routineTries is how often a change of a routine is tried while others change
+// it, too.
+const routineTries = 8
+
+// MaxRoutines bounds the routines of a context.
+const MaxRoutines = 1000
+
+// Jobs submits jobs.
+type Jobs interface {
+	Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error)
+	// Room returns an error while a context may have no new jobs.
+	//
+	// Errors: [domain.ErrExhausted], and those of the board.
+	Room(ctx context.Context, tenant domain.TenantID) error
 }
 
-// Config says how routines are shared between nodes.
-type Config struct {
-	// Owner is this life of this node; see work.RunnerConfig.Owner.
-	Owner string
-	// Bans are asked before a routine is occupied and before each round.
-	// Default: none.
-	Bans *ban.Cache
-	// May reports whether the node may occupy routines, and returns a channel
-	// that is closed when that changes. Default: always.
-	May func() (may bool, changed <-chan struct{})
-	// Yield reports whether the node would rather leave its routines to others, as
-	// there are contexts that it cannot read: it lets go of a routine after a
-	// while, and takes it again if nobody else has. Default: never.
-	Yield func() bool
-	// Lease is for how long a routine is occupied unless renewed. A dead
-	// node's routine goes on elsewhere after that. Default: 5s.
-	Lease time.Duration
-	// Logger takes what went wrong. Default: none.
-	Logger *slog.Logger
+// Routines keeps the routines of all contexts and makes the jobs of their
+// rounds. It has nothing in memory. It is safe for concurrent use.
+//
+//	ramet:routine:<name>                    what a person wrote
+//	ramet:routine:<name>:<scale>.<index>    where an instance stands, its checkpoint
+//	alarm routine:<name>:<scale>.<index>    the instance's next step; the end of
+//	                                        its job sets it, too
+type Routines struct {
+	board board.Board
+	jobs  Jobs
+	bans  *ban.Cache
+	rooms *room.Room
 }
 
-// yieldAfter is for how long a node holds a routine that it would rather leave
-// to another.
-const yieldAfter = 30 * time.Second
+// NewRoutines returns the routines of a board. bans may be nil.
+func NewRoutines(b board.Board, jobs Jobs, bans *ban.Cache) *Routines {
+	return &Routines{b, jobs, bans, room.New(b, "routine")}
+}
 
-// Run does the routines whenever this node can occupy them, until ctx ends.
-func Run(ctx context.Context, b board.Board, cfg Config, routines []Routine) error {
-	if cfg.Lease == 0 {
-		cfg.Lease = 5 * time.Second
+// Apply makes a routine, or changes the one of that name, in the name of by. A
+// round under way ends as it began. One that is paused stays so.
+//
+// Errors: [domain.ErrInvalid]; [domain.ErrConflict] while others change it;
+// [domain.ErrLimit].
+func (u *Routines) Apply(ctx context.Context, tenant domain.TenantID, def domain.Routine, by domain.ActorID) (*domain.Routine, error) {
+	def.CallerID, def.CreatedAt, def.UpdatedAt, def.Instances = by, 0, 0, nil
+	if err := def.Validate(); err != nil {
+		return nil, err
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	held := lease.NewRenewer(lease.Config[*holding]{Board: b, Owner: cfg.Owner, Length: cfg.Lease, Guarded: true, Lost: errLost,
-		What: "routines", Log: cfg.Logger})
-	var g errgroup.Group
-	g.Go(func() error { held.Keep(ctx); return nil })
-	for _, r := range routines {
-		k := keeper{board: b, cfg: cfg, routine: r, held: held}
-		g.Go(func() error { k.run(ctx); return nil })
-	}
-	return g.Wait()
-}
-
-// keeper does one routine on this node.
-type keeper struct {
-	board   board.Board
-	cfg     Config
-	routine Routine
-	held    *lease.Renewer[*holding] // routines that this node has
-}
-
-// holding is a routine that this node has.
-type holding struct{ lease.Item }
-
-// errLost is why its rounds end where another node has it, or may have.
-var errLost = errors.New("the routine's lease is lost")
-
-// run occupies the routine whenever it is free, and does it.
-func (k keeper) run(ctx context.Context) {
-	for k.allowed(ctx) {
-		if !k.wanted() {
-			pause.For(ctx, k.routine.Every)
-			continue
+	return u.change(ctx, tenant, def.Name, func(old *domain.Routine) (*domain.Routine, error) {
+		now := domain.At(time.Now())
+		is := def
+		is.CreatedAt, is.UpdatedAt = now, now
+		if old == nil {
+			return &is, nil
 		}
-		asked := time.Now()
-		token, err := k.occupy(ctx)
-		if err == nil && !k.yields() {
-			k.hold(ctx, token, asked)
-			continue
+		is.CreatedAt, is.Paused = old.CreatedAt, is.Paused || old.Paused
+		same := is
+		same.UpdatedAt = old.UpdatedAt
+		if reflect.DeepEqual(&same, old) {
+			return old, nil
+		}
+		return &is, nil
+	})
+}
+
+// room returns an error where the context has no room for another routine.
+func (u *Routines) room(ctx context.Context, tenant domain.TenantID) error {
+	names, err := u.names(ctx, tenant)
+	if err == nil && len(names) >= MaxRoutines {
+		err = domain.Limitf("context %d has %d routines, which is the limit", tenant, len(names))
+	}
+	return err
+}
+
+// change writes what to makes of a routine, and sets the alarms of instances
+// that have none.
+func (u *Routines) change(ctx context.Context, tenant domain.TenantID, name string,
+	to func(old *domain.Routine) (*domain.Routine, error)) (*domain.Routine, error) {
+	space, key := layout.SpaceOf(tenant), layout.Routine(name)
+	for range routineTries {
+		old, revision, err := u.read(ctx, space, name)
+		if err != nil {
+			return nil, err
+		}
+		is, err := to(old)
+		if err != nil {
+			return nil, err
+		}
+		b := board.Batch{Space: space}
+		b.Equal(key, layout.RoutineRevision, revision)
+		b.Set(key, layout.EncodeRoutine(is, nextRevision(revision))...)
+		if !is.Paused {
+			if err := u.start(ctx, &b, is); err != nil {
+				return nil, err
+			}
+		}
+		if old == nil {
+			err = u.rooms.Make(ctx, b, func(ctx context.Context) error { return u.room(ctx, tenant) })
+		} else {
+			err = u.board.Commit(ctx, b)
 		}
 		if err == nil {
-			k.holdAWhile(ctx, token, asked)
-			pause.For(ctx, k.cfg.Lease) // others look twice in that time
-			continue
+			return u.Show(ctx, tenant, name)
 		}
-		if !errors.Is(err, domain.ErrConflict) && ctx.Err() == nil {
-			k.cfg.Logger.Warn("routine not occupied", "routine", k.routine.Name, "err", err)
-		}
-		pause.For(ctx, k.cfg.Lease/2)
-	}
-}
-
-// allowed waits until the routine may be occupied; false is that ctx has ended.
-func (k keeper) allowed(ctx context.Context) bool {
-	for ctx.Err() == nil {
-		may, changed := k.may()
-		if may {
-			return true
-		}
-		changed.wait(ctx)
-	}
-	return false
-}
-
-// changes are what may change the answer to whether something may be done.
-type changes [2]<-chan struct{}
-
-// wait waits for one of them, or for the end of ctx.
-func (c changes) wait(ctx context.Context) {
-	select {
-	case <-c[0]:
-	case <-c[1]:
-	case <-ctx.Done():
-	}
-}
-
-// may reports whether the routine may be occupied now. A routine that waits by
-// itself has one round only, so that to ban its rounds is to ban it.
-func (k keeper) may() (bool, changes) {
-	c := changes{k.cfg.Bans.Changed()} // before they are asked: no change is missed
-	may := true
-	if k.cfg.May != nil {
-		may, c[1] = k.cfg.May()
-	}
-	level := domain.BanOccupy
-	if k.routine.Every == 0 {
-		level = domain.BanExec
-	}
-	_, banned := k.cfg.Bans.Routine(level, 0, k.routine.Name)
-	return may && !banned, c
-}
-
-func (k keeper) occupy(ctx context.Context) (int64, error) {
-	return k.board.Occupy(ctx, 0, layout.Routine(k.routine.Name), k.cfg.Owner, k.cfg.Lease)
-}
-
-// hold does rounds while the routine stays occupied by us, and frees it at the
-// end so that another node need not wait for the lease to run out.
-func (k keeper) hold(ctx context.Context, token int64, since time.Time) {
-	h := new(holding)
-	k.held.Begin(ctx, h, board.Claimed{Item: layout.Routine(k.routine.Name), Token: token}, since)
-	k.held.Add(h)
-	k.sign(ctx, token)
-	var watch sync.WaitGroup
-	watch.Go(func() { k.watch(h) })
-	k.rounds(h.Ctx)
-	k.held.Remove(h)
-	watch.Wait()
-	k.free(context.WithoutCancel(ctx), token)
-}
-
-// watch ends the rounds when the node may not have the routine any more.
-func (k keeper) watch(h *holding) {
-	for h.Ctx.Err() == nil {
-		may, changed := k.may()
-		if !may {
-			h.Stop(nil)
-			return
-		}
-		changed.wait(h.Ctx)
-	}
-}
-
-func (k keeper) wanted() bool { return k.routine.Wanted == nil || k.routine.Wanted() }
-
-// yields reports whether the node would rather leave the routine to another. Of
-// a routine that says where it is wanted, each node knows it exactly.
-func (k keeper) yields() bool {
-	return k.routine.Wanted == nil && k.cfg.Yield != nil && k.cfg.Yield()
-}
-
-// holdAWhile is hold of a node that would rather leave the routine to another.
-func (k keeper) holdAWhile(ctx context.Context, token int64, since time.Time) {
-	turn, cancel := context.WithTimeout(ctx, yieldAfter)
-	defer cancel()
-	k.hold(turn, token, since)
-}
-
-func (k keeper) rounds(ctx context.Context) {
-	for pause.For(ctx, k.routine.Every); ctx.Err() == nil && k.wanted(); pause.For(ctx, k.routine.Every) {
-		changed := k.cfg.Bans.Changed() // first: no change after this is missed
-		if _, banned := k.cfg.Bans.Routine(domain.BanExec, 0, k.routine.Name); banned {
-			changes{changed}.wait(ctx)
-			continue
-		}
-		if err := k.routine.Round(ctx); err != nil && ctx.Err() == nil {
-			k.cfg.Logger.Warn("routine round failed", "routine", k.routine.Name, "err", err)
-			pause.For(ctx, time.Second)
+		if !errors.Is(err, domain.ErrConflict) {
+			return nil, err
 		}
 	}
+	return nil, domain.Conflictf("routine %q is being changed by others; try again", name)
 }
 
-// sign writes since when the routine is held, for people.
-func (k keeper) sign(ctx context.Context, token int64) {
-	item := layout.Routine(k.routine.Name)
-	var b board.Batch
-	b.Held(item, k.cfg.Owner, token)
-	b.Set(item, board.Field{Name: layout.RoutineSinceMs, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},
-		board.Field{Name: layout.RoutineEveryMs, Value: strconv.FormatInt(k.routine.Every.Milliseconds(), 10)})
-	// Whatever goes wrong here, the routine is done all the same.
-	_ = k.board.Commit(ctx, b)
+func nextRevision(text string) string {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return strconv.FormatInt(n+1, 10)
 }
 
-// free lets go of the routine, if it is still ours.
-func (k keeper) free(ctx context.Context, token int64) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	item := layout.Routine(k.routine.Name)
-	var b board.Batch
-	b.Held(item, k.cfg.Owner, token).Release(item)
-	// Whatever goes wrong here, the lease runs out by itself.
-	_ = k.board.Commit(ctx, b)
+// start sets the alarms of those instances that have none.
+func (u *Routines) start(ctx context.Context, b *board.Batch, r *domain.Routine) error {
+	for _, p := range parts(r) {
+		name := instanceAlarm(r.Name, p)
+		at, set, err := u.board.AlarmOf(ctx, b.Space, name)
+		if err != nil {
+			return err
+		}
+		if set {
+			b.AlarmAt(name, at) // or it is being cleared, by who saw the routine paused
+		} else {
+			b.SetAlarm(name, time.Now())
+		}
+	}
+	return nil
+}
+
+// parts are a routine's instances at its scale.
+func parts(r *domain.Routine) []domain.RoutinePart {
+	list := make([]domain.RoutinePart, r.ScaleOr())
+	for i := range list {
+		list[i] = domain.RoutinePart{Scale: r.ScaleOr(), Index: i}
+	}
+	return list
+}
+
+func instanceAlarm(name string, p domain.RoutinePart) string {
+	return layout.RoutineAlarm(name + ":" + p.String())
+}
+
+// read reads a definition; nil where there is none.
+func (u *Routines) read(ctx context.Context, space board.Space, name string) (*domain.Routine, string, error) {
+	key := layout.Routine(name)
+	recs, err := u.board.Get(ctx, space, key)
+	if err != nil || recs[0] == nil {
+		return nil, "", err
+	}
+	r, err := layout.DecodeRoutine(key, recs[0])
+	return r, recs[0].Get(layout.RoutineRevision), err
+}
+
+// Show is one routine with its instances.
+//
+// Errors: [domain.ErrNotFound].
+func (u *Routines) Show(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error) {
+	space := layout.SpaceOf(tenant)
+	r, _, err := u.read(ctx, space, name)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, noRoutine(tenant, name)
+	}
+	keys := make([]string, 0, r.ScaleOr())
+	for _, p := range parts(r) {
+		keys = append(keys, layout.RoutineInstance(name, p))
+	}
+	recs, err := u.board.Get(ctx, space, keys...)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range parts(r) {
+		state := layout.DecodeInstance(recs[i])
+		state.Name = domain.InstanceName(name, p)
+		r.Instances = append(r.Instances, state)
+	}
+	return r, nil
+}
+
+func noRoutine(tenant domain.TenantID, name string) error {
+	return domain.NotFoundf("routine %q does not exist in context %d; see `ramet routine list`", name, tenant)
+}
+
+// List returns the routines of a context by name, without scripts, params, env
+// and checkpoints.
+func (u *Routines) List(ctx context.Context, tenant domain.TenantID) ([]*domain.Routine, error) {
+	names, err := u.names(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*domain.Routine, 0, len(names))
+	for _, name := range names {
+		r, err := u.Show(ctx, tenant, name)
+		if errors.Is(err, domain.ErrNotFound) {
+			continue // deleted since
+		} else if errors.Is(err, domain.ErrInvalid) {
+			r = &domain.Routine{Name: name} // Show says what is wrong with it
+		} else if err != nil {
+			return nil, err
+		}
+		r.Script, r.Params, r.Env = "", nil, nil
+		for i := range r.Instances {
+			r.Instances[i].Checkpoint = ""
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// names are those of a context's routines, in order.
+func (u *Routines) names(ctx context.Context, tenant domain.TenantID) ([]string, error) {
+	var names []string
+	for cursor := ""; ; {
+		keys, next, err := u.board.Keys(ctx, layout.SpaceOf(tenant), layout.RoutinePrefix, cursor, schedulePage)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			if name := strings.TrimPrefix(key, layout.RoutinePrefix); !strings.Contains(name, ":") {
+				names = append(names, name)
+			}
+		}
+		if cursor = next; next == "" {
+			slices.Sort(names)
+			return slices.Compact(names), nil
+		}
+	}
+}
+
+// Pause lets no more rounds begin; one under way goes on.
+//
+// Errors: [domain.ErrNotFound].
+func (u *Routines) Pause(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error) {
+	return u.setPaused(ctx, tenant, name, true)
+}
+
+// Resume lets a paused routine go on.
+//
+// Errors: [domain.ErrNotFound].
+func (u *Routines) Resume(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error) {
+	return u.setPaused(ctx, tenant, name, false)
+}
+
+func (u *Routines) setPaused(ctx context.Context, tenant domain.TenantID, name string, paused bool) (*domain.Routine, error) {
+	return u.change(ctx, tenant, name, func(old *domain.Routine) (*domain.Routine, error) {
+		if old == nil {
+			return nil, noRoutine(tenant, name)
+		}
+		old.Paused, old.UpdatedAt = paused, domain.At(time.Now())
+		return old, nil
+	})
+}
+
+// Run lets the next round of each instance begin now, instead of at its time.
+// A round under way is let end.
+//
+// Errors: [domain.ErrNotFound]; [domain.ErrConflict] for one that is paused.
+func (u *Routines) Run(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error) {
+	r, err := u.Show(ctx, tenant, name)
+	if err != nil {
+		return nil, err
+	}
+	if r.Paused {
+		return nil, domain.Conflictf("routine %q is paused; `ramet routine resume %s` lets it go on", name, name)
+	}
+	for i, p := range parts(r) {
+		if err := u.hurry(ctx, layout.SpaceOf(tenant), name, p, r.Instances[i]); err != nil {
+			return nil, err
+		}
+	}
+	return u.Show(ctx, tenant, name)
+}
+
+// hurry lets an instance that rests begin its next round now.
+func (u *Routines) hurry(ctx context.Context, space board.Space, name string, p domain.RoutinePart, i domain.RoutineInstance) error {
+	if i.Job != "" {
+		return nil
+	}
+	key := layout.RoutineInstance(name, p)
+	b := board.Batch{Space: space}
+	b.Equal(key, layout.InstanceJob, "").Equal(key, layout.InstanceRound, roundText(i.Round))
+	i.NextMs = 0
+	b.Set(key, layout.EncodeInstance(i)...).SetAlarm(instanceAlarm(name, p), time.Now())
+	return unlessChanged(u.board.Commit(ctx, b)) // it has just begun
+}
+
+// roundText is a round's number as the record has it: "" before it is written.
+func roundText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Delete takes a routine away with its checkpoints, and returns what it was. A
+// round under way is let end.
+//
+// Errors: [domain.ErrNotFound].
+func (u *Routines) Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error) {
+	space := layout.SpaceOf(tenant)
+	r, err := u.Show(ctx, tenant, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.forgetOthers(ctx, space, r); err != nil {
+		return nil, err
+	}
+	b := board.Batch{Space: space}
+	b.Delete(layout.Routine(name))
+	now := time.Now()
+	for _, p := range parts(r) {
+		// The alarm sees that the routine is gone, and clears up.
+		b.SetAlarm(instanceAlarm(name, p), now)
+	}
+	return r, u.board.Commit(ctx, b)
+}
+
+// forgetOthers removes the instances that a routine had at other scales. There
+// may be more of them than one commit could remove.
+func (u *Routines) forgetOthers(ctx context.Context, space board.Space, r *domain.Routine) error {
+	for cursor := ""; ; {
+		keys, next, err := u.board.Keys(ctx, space, layout.Routine(r.Name)+":", cursor, schedulePage)
+		if err != nil {
+			return err
+		}
+		b := board.Batch{Space: space}
+		for _, key := range keys {
+			name := layout.RoutineAlarm(strings.TrimPrefix(key, layout.RoutinePrefix))
+			if _, p, ok := layout.ParseRoutineAlarm(name); !ok || p.Scale != r.ScaleOr() {
+				b.Delete(key).ClearAlarm(name)
+			}
+		}
+		if len(b.Ops) > 0 {
+			if err := u.board.Commit(ctx, b); err != nil {
+				return err
+			}
+		}
+		if cursor = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// Maintenance lists what the nodes do for the whole board, by name.
+func (u *Routines) Maintenance(ctx context.Context) ([]domain.MaintenanceService, error) {
+	var list []domain.MaintenanceService
+	for cursor := ""; ; {
+		keys, next, err := u.board.Keys(ctx, 0, layout.RoutinePrefix, cursor, schedulePage)
+		if err != nil {
+			return nil, err
+		}
+		recs, err := board.Readable(u.board.Get(ctx, 0, keys...))
+		if err != nil {
+			return nil, err
+		}
+		for i, rec := range recs {
+			s := domain.MaintenanceService{Name: strings.TrimPrefix(keys[i], layout.RoutinePrefix), Holder: rec.Get(board.FieldOwner)}
+			s.EveryMs, _ = strconv.ParseInt(rec.Get(layout.MaintenanceEveryMs), 10, 64)
+			if s.Holder != "" {
+				s.SinceMs, _ = strconv.ParseInt(rec.Get(layout.MaintenanceSinceMs), 10, 64)
+			}
+			if by, held := u.bans.Routine(domain.BanExec, 0, s.Name); held {
+				s.Held = by.Text()
+			}
+			list = append(list, s)
+		}
+		if cursor = next; next == "" {
+			slices.SortFunc(list, func(a, b domain.MaintenanceService) int { return cmp.Compare(a.Name, b.Name) })
+			return list, nil
+		}
+	}
 }

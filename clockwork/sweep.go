@@ -32,17 +32,17 @@ const (
 	unknownLater = time.Hour
 )
 
-// Alarms is the routine that hands due alarms to handle. An alarm that handle
+// Alarms is the service that hands due alarms to handle. An alarm that handle
 // fails on stays set and comes again, after a pause that grows; one that
 // nobody knows is logged and moved by an hour.
-func Alarms(b board.Board, log *slog.Logger, handle func(context.Context, board.Alarm) (known bool, err error), late func(time.Duration)) Routine {
+func Alarms(b board.Board, log *slog.Logger, handle func(context.Context, board.Alarm) (known bool, err error), late func(time.Duration)) Maintenance {
 	return AlarmsWhere(b, log, handle, late, nil)
 }
 
 // AlarmsWhere is Alarms where room says whether there is room for what alarms make: when
 // there is again, those that failed come at once.
 func AlarmsWhere(b board.Board, log *slog.Logger, handle func(context.Context, board.Alarm) (known bool, err error), late func(time.Duration),
-	room func() error) Routine {
+	room func() error) Maintenance {
 	s := sweeper[board.Alarm]{log: log, due: b.Due, room: room,
 		name: func(a board.Alarm) point { return point{a.Space, a.Name, a.At.UnixMilli()} },
 		handle: func(ctx context.Context, a board.Alarm) error {
@@ -58,7 +58,7 @@ func AlarmsWhere(b board.Board, log *slog.Logger, handle func(context.Context, b
 			later.AlarmAt(a.Name, a.At).SetAlarm(a.Name, time.Now().Add(unknownLater))
 			return unlessChanged(b.Commit(ctx, later))
 		}}
-	return Routine{Name: "alarms", Round: s.round}
+	return Maintenance{Name: "alarms", Round: s.round}
 }
 
 // Overdue returns the alarm that has come longest ago and is not handled yet, and
@@ -73,9 +73,9 @@ func Overdue(ctx context.Context, b interface {
 	return due[0], max(0, time.Since(due[0].At)), nil
 }
 
-// Leases is the routine that hands leases whose time has run out to recover.
+// Leases is the service that hands leases whose time has run out to recover.
 // What nobody knows is logged and released.
-func Leases(b board.Board, log *slog.Logger, recover func(context.Context, board.Lease) (known bool, err error)) Routine {
+func Leases(b board.Board, log *slog.Logger, recover func(context.Context, board.Lease) (known bool, err error)) Maintenance {
 	s := sweeper[board.Lease]{log: log, due: b.Expired,
 		name: func(l board.Lease) point { return point{l.Space, l.Item, l.Token} },
 		handle: func(ctx context.Context, l board.Lease) error {
@@ -91,7 +91,7 @@ func Leases(b board.Board, log *slog.Logger, recover func(context.Context, board
 			}
 			return unlessChanged(b.Commit(ctx, release))
 		}}
-	return Routine{Name: "leases", Round: s.round}
+	return Maintenance{Name: "leases", Round: s.round}
 }
 
 // unlessChanged takes a conflict for what it is here: another node was first.

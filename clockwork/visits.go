@@ -14,7 +14,7 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// This file decides at which contexts a routine looks in a round, so that a board costs
+// This file decides at which contexts a maintenance service looks in a round, so that a board costs
 // what happens on it and not how many contexts it has:
 //
 //	where the last look found something    in every round
@@ -43,7 +43,7 @@ const (
 // look again in the next round; its time is then not counted to the share.
 type lookFunc func(ctx context.Context, t domain.TenantID) (found bool, err error)
 
-// visits is what a routine knows of the contexts.
+// visits is what a maintenance service knows of the contexts.
 type visits struct {
 	board board.Board
 	mark  string // from which the board is asked for changes
@@ -164,12 +164,12 @@ func away(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, domain.ErrUnavailable))
 }
 
-// Visits is the look of a routine that does something in each context now and then. do
+// Visits is the look of a maintenance service that does something in each context now and then. do
 // is not told whether something is there: it is done where something was committed
 // since, and else where the walk comes by.
-func Visits(name string, every time.Duration, b board.Board, do func(ctx context.Context, t domain.TenantID) error) Routine {
+func Visits(name string, every time.Duration, b board.Board, do func(ctx context.Context, t domain.TenantID) error) Maintenance {
 	v := newVisits(b)
-	return Routine{Name: name, Every: every, Round: func(ctx context.Context) error {
+	return Maintenance{Name: name, Every: every, Round: func(ctx context.Context) error {
 		return v.round(ctx, every, func(ctx context.Context, t domain.TenantID) (bool, error) { return false, do(ctx, t) })
 	}}
 }

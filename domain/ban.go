@@ -28,8 +28,8 @@ const (
 type BanLevel string
 
 // The levels. On work each covers those before it: who may not submit may not
-// create jobs of what was submitted, nor pick them. On routines occupy covers
-// exec.
+// create jobs of what was submitted, nor pick them. On routines and maintenance services
+// occupy covers exec.
 //
 // Source: TasCreed's TASK_PICK, TASK_CREATE, JOB_SUBMIT, ROUTINE_EXEC and
 // ROUTINE_OCCUPY.

@@ -7,7 +7,7 @@ type Role string
 const (
 	RoleRunner    Role = "runner"    // leases jobs and runs them
 	RoleKeeper    Role = "keeper"    // moves flows on
-	RoleClockwork Role = "clockwork" // occupies routines
+	RoleClockwork Role = "clockwork" // does maintenance
 	RoleGateway   Role = "gateway"   // takes in what changes something
 	// RoleSupervisor sends and receives messages.
 	RoleSupervisor Role = "supervisor"

@@ -129,8 +129,8 @@ func (r *Routine) Validate() error {
 	return nil
 }
 
-// SystemRoutine is what one node at a time does for the whole board.
-type SystemRoutine struct {
+// MaintenanceService is what one node at a time does for the whole board, as alarms and the archive.
+type MaintenanceService struct {
 	Name string `json:"name"`
 	// Holder is the node, and its life, that does it; "" for none.
 	Holder  string `json:"holder,omitzero"`

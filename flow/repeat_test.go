@@ -331,7 +331,7 @@ func faultyKeeper(t *testing.T, seed uint64, s *shelf) *rig {
 	r.wg.Go(func() { r.runner(ctx) })
 	r.wg.Go(func() { keeper.Keep(ctx, "n2/a") })
 	r.wg.Go(func() {
-		_ = clockwork.Run(ctx, under, clockwork.Config{Owner: "n1/a"}, []clockwork.Routine{clockwork.Alarms(under, log, r.flows.HandleAlarm, nil),
+		_ = clockwork.Run(ctx, under, clockwork.Config{Owner: "n1/a"}, []clockwork.Maintenance{clockwork.Alarms(under, log, r.flows.HandleAlarm, nil),
 			clockwork.Leases(under, log, r.flows.RecoverLease)})
 	})
 	t.Cleanup(func() { under.Close() })

@@ -274,7 +274,7 @@ func (r *rig) node(ctx context.Context, name string) {
 	r.wg.Go(func() { _ = runner.Run(ctx) })
 	r.wg.Go(func() { r.flows.Keep(ctx, owner) })
 	r.wg.Go(func() {
-		_ = clockwork.Run(ctx, r.board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+		_ = clockwork.Run(ctx, r.board, clockwork.Config{Owner: owner}, []clockwork.Maintenance{
 			clockwork.Alarms(r.board, log, func(ctx context.Context, a board.Alarm) (bool, error) {
 				if ours, err := r.flows.HandleAlarm(ctx, a); ours || err != nil {
 					return ours, err

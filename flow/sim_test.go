@@ -106,7 +106,7 @@ func (s *sim) start(i int) *simtest.Node {
 	log := slog.New(slog.DiscardHandler)
 	keep := func(ctx context.Context) error { f.Keep(ctx, owner); return nil }
 	clock := func(ctx context.Context) error {
-		return clockwork.Run(ctx, n.Board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+		return clockwork.Run(ctx, n.Board, clockwork.Config{Owner: owner}, []clockwork.Maintenance{
 			clockwork.Alarms(n.Board, log, func(ctx context.Context, a board.Alarm) (bool, error) {
 				if ours, err := f.HandleAlarm(ctx, a); ours || err != nil {
 					return ours, err

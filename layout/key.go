@@ -124,13 +124,17 @@ func Runner(id domain.RunnerID) string { return domain.Runner{ID: id}.Key() }
 // Node is the record of a node, in space 0.
 func Node(name string) string { return NodePrefix + name }
 
-// Routine is the record by which a routine is occupied, in space 0.
+// Routine is the record of a routine, in the space of its context.
 func Routine(name string) string { return RoutinePrefix + name }
+
+// Maintenance is the record by which a maintenance service is occupied, in space 0. The key is from when
+// these were called routines, too; old and new nodes must find the same.
+func Maintenance(name string) string { return RoutinePrefix + name }
 
 // Fields of that record.
 const (
-	RoutineSinceMs = "since_ms" // when its holder occupied it
-	RoutineEveryMs = "every_ms" // the pause between rounds; 0: it waits by itself
+	MaintenanceSinceMs = "since_ms" // when its holder occupied it
+	MaintenanceEveryMs = "every_ms" // the pause between rounds; 0: it waits by itself
 )
 
 // Logs is the list of a job's log lines.

@@ -41,7 +41,7 @@ type Node struct {
 	Bans      *ban.Cache
 	Duties    *clockwork.Duties
 	// Routines are those of the contexts.
-	Routines *clockwork.UserRoutines
+	Routines *clockwork.Routines
 	// Bulks are the operations that are done to many things.
 	Bulks *bulk.Engine
 	// Post sends and receives messages; nil where the node has none.
@@ -129,7 +129,7 @@ func New(ctx context.Context, b board.Board, cfg Config) (*Node, error) {
 		Observer:   n.Metrics,
 	})
 	n.Bulks = bulk.New(b)
-	n.Routines = clockwork.NewUserRoutines(precondition.Over(b), permittedJobs{n.Work, n.mayMake, n.room}, n.Bans)
+	n.Routines = clockwork.NewRoutines(precondition.Over(b), permittedJobs{n.Work, n.mayMake, n.room}, n.Bans)
 	flows := flow.Config{Blueprints: cfg.Blueprints, Hooks: cfg.Hooks, Bans: n.Bans, Lease: cfg.Lease, Observer: n.Metrics, Tracer: cfg.Tracer, Logger: cfg.Logger,
 		PublicURL: cfg.PublicURL}
 	if cfg.Archive != nil {
@@ -227,10 +227,10 @@ func (n *Node) Run(ctx context.Context, services ...Service) error {
 	for _, s := range services {
 		g.Go(func() error { return s(rest) })
 	}
-	routines := clockwork.Config{Owner: n.owner, Logger: n.cfg.Logger, Bans: n.Bans,
+	maintenance := clockwork.Config{Owner: n.owner, Logger: n.cfg.Logger, Bans: n.Bans,
 		May:   func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleClockwork) },
 		Yield: func() bool { return len(n.cfg.Encryption.Locked()) > 0 }}
-	g.Go(func() error { return clockwork.Run(rest, n.board, routines, n.routines()) })
+	g.Go(func() error { return clockwork.Run(rest, n.board, maintenance, n.maintenance()) })
 	if n.cfg.Encryption != nil {
 		g.Go(func() error { return n.cfg.Encryption.Run(rest) })
 	}

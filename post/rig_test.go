@@ -252,7 +252,7 @@ func (s *site) start(owner string) {
 	s.wg.Go(func() { s.flows.Keep(ctx, owner) })
 	s.wg.Go(func() { _ = supervisor.Run(ctx) })
 	s.wg.Go(func() {
-		_ = clockwork.Run(ctx, s.board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+		_ = clockwork.Run(ctx, s.board, clockwork.Config{Owner: owner}, []clockwork.Maintenance{
 			clockwork.Alarms(s.board, log, clockwork.Handlers(s.post.HandleAlarm, s.flows.HandleAlarm, s.work.HandleAlarm), nil),
 			clockwork.Leases(s.board, log, func(ctx context.Context, l board.Lease) (bool, error) {
 				for _, recover := range []func(context.Context, board.Lease) (bool, error){s.post.RecoverLease, s.flows.RecoverLease} {

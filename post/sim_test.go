@@ -250,7 +250,7 @@ func (x *simSite) start(i int) {
 	supervisor := p.post.Supervise(owner)
 	keep := func(ctx context.Context) error { p.flows.Keep(ctx, owner); return nil }
 	clock := func(ctx context.Context) error {
-		return clockwork.Run(ctx, n.Board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+		return clockwork.Run(ctx, n.Board, clockwork.Config{Owner: owner}, []clockwork.Maintenance{
 			clockwork.Alarms(n.Board, log, clockwork.Handlers(p.post.HandleAlarm, p.flows.HandleAlarm, p.work.HandleAlarm), nil),
 			clockwork.Leases(n.Board, log, func(ctx context.Context, l board.Lease) (bool, error) {
 				for _, recover := range []func(context.Context, board.Lease) (bool, error){p.post.RecoverLease, p.flows.RecoverLease} {

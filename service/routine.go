@@ -16,7 +16,7 @@ type Routines interface {
 	Pause(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error)
 	Resume(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error)
 	Run(ctx context.Context, tenant domain.TenantID, name string) (*domain.Routine, error)
-	System(ctx context.Context) ([]domain.SystemRoutine, error)
+	Maintenance(ctx context.Context) ([]domain.MaintenanceService, error)
 }
 
 // ListRoutines lists routines.
@@ -28,7 +28,7 @@ func (c Caller) ListRoutines(ctx context.Context, p api.ListRoutinesParams) (lis
 		return list, err
 	}
 	if c.who.Operates(domain.VerbInspect, c.group) {
-		list.System, err = c.api.parts.Routines.System(ctx)
+		list.System, err = c.api.parts.Routines.Maintenance(ctx)
 	}
 	return list, err
 }

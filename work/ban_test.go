@@ -65,7 +65,7 @@ func startBanned(t *testing.T, b, below board.Board, g *goScript) (*rig, func())
 	wg.Go(func() { _ = runner.Run(ctx) })
 	wg.Go(func() { _ = cache.Run(ctx) })
 	wg.Go(func() {
-		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: "n1/a"}, []clockwork.Routine{
+		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: "n1/a"}, []clockwork.Maintenance{
 			clockwork.Alarms(b, discard(), func(ctx context.Context, a board.Alarm) (bool, error) {
 				if ours, err := e.HandleAlarm(ctx, a); ours || err != nil {
 					return ours, err

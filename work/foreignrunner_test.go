@@ -89,7 +89,7 @@ func followingRig(ctx context.Context, t *testing.T, b board.Board, cfg work.Con
 		t.Fatal(err)
 	}
 	e, g := work.New(b, cfg), newGoScript("go", 8)
-	list := []clockwork.Routine{
+	list := []clockwork.Maintenance{
 		clockwork.Alarms(b, discard(), e.HandleAlarm, nil),
 		clockwork.Leases(b, discard(), e.RecoverLease),
 		{Name: "foreign runners", Round: func(ctx context.Context) error { return e.FollowTaken(ctx, taken) }},

@@ -156,7 +156,7 @@ func startWith(t *testing.T, b board.Board, e *work.Engine, runner *work.Runner,
 
 func clockworkRun(ctx context.Context, b board.Board, e *work.Engine, owner string) {
 	log := discard()
-	_ = clockwork.Run(ctx, b, clockwork.Config{Owner: owner}, []clockwork.Routine{
+	_ = clockwork.Run(ctx, b, clockwork.Config{Owner: owner}, []clockwork.Maintenance{
 		clockwork.Alarms(b, log, e.HandleAlarm, nil),
 		clockwork.Leases(b, log, e.RecoverLease),
 		clockwork.Audits(b, e, nil, log, nil),

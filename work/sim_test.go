@@ -120,7 +120,7 @@ func (s *sim) start(i int) *simtest.Node {
 		alarms = clockwork.Handlers(e.HandleAlarm, ban.New(n.Board).HandleAlarm)
 	}
 	clock := func(ctx context.Context) error {
-		return clockwork.Run(ctx, n.Board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+		return clockwork.Run(ctx, n.Board, clockwork.Config{Owner: owner}, []clockwork.Maintenance{
 			clockwork.Alarms(n.Board, discard(), alarms, nil),
 			clockwork.Leases(n.Board, discard(), e.RecoverLease),
 			clockwork.Audits(n.Board, e, nil, discard(), s.audited),

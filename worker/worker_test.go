@@ -130,7 +130,7 @@ func start(t *testing.T, cfg worker.Config, register func(*worker.Worker)) *rig 
 	var wg sync.WaitGroup
 	log := slog.New(slog.DiscardHandler)
 	wg.Go(func() {
-		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: "n"}, []clockwork.Routine{clockwork.Alarms(b, log, e.HandleAlarm, nil),
+		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: "n"}, []clockwork.Maintenance{clockwork.Alarms(b, log, e.HandleAlarm, nil),
 			clockwork.Leases(b, log, e.RecoverLease)})
 	})
 	cfg.Context, cfg.Logger = tenant, log

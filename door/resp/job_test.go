@@ -64,7 +64,7 @@ func inPlant(t *testing.T, f func(t *testing.T, p *plant)) {
 		var wg sync.WaitGroup
 		log := slog.New(slog.DiscardHandler)
 		wg.Go(func() {
-			if err := clockwork.Run(ctx, r.board, clockwork.Config{Owner: "test/1"}, []clockwork.Routine{
+			if err := clockwork.Run(ctx, r.board, clockwork.Config{Owner: "test/1"}, []clockwork.Maintenance{
 				clockwork.Alarms(r.board, log, clockwork.Handlers(p.engine.HandleAlarm, p.flows.HandleAlarm, ban.New(r.board).HandleAlarm), nil),
 			}); err != nil {
 				t.Error(err)

@@ -276,7 +276,7 @@ func (r *rig) node(name string, effects ...string) *node {
 	wg.Go(func() { _ = runner.Run(ctx) })
 	wg.Go(func() { flows.Keep(ctx, owner) })
 	wg.Go(func() {
-		_ = clockwork.Run(ctx, n.board, clockwork.Config{Owner: owner}, []clockwork.Routine{
+		_ = clockwork.Run(ctx, n.board, clockwork.Config{Owner: owner}, []clockwork.Maintenance{
 			clockwork.Alarms(n.board, log, func(ctx context.Context, a board.Alarm) (bool, error) {
 				if ours, err := flows.HandleAlarm(ctx, a); ours || err != nil {
 					return ours, err

@@ -46,16 +46,16 @@ type vertex struct {
 	done  bool
 }
 
-// graph compiles one; the zero routine where that is wrong.
-func (c *compiler) graph(g graph, nodes []domain.SagaNode) routine {
+// graph compiles one; the zero value where that is wrong.
+func (c *compiler) graph(g graph, nodes []domain.SagaNode) function {
 	before := len(c.faults)
 	list := c.vertices(g, nodes)
 	if len(c.faults) > before {
-		return routine{}
+		return function{}
 	}
 	order := c.order(g, list)
 	if order == nil {
-		return routine{}
+		return function{}
 	}
 	w := writer{line: 1}
 	w.text("fn " + g.name + "(" + strings.Join(g.params, ", ") + ") {\n")
@@ -63,7 +63,7 @@ func (c *compiler) graph(g graph, nodes []domain.SagaNode) routine {
 		w.node(g.path, v.SagaNode)
 	}
 	w.text(g.answer(nodes) + "\n}\n")
-	r := routine{name: g.name, place: func(e *ProgramError) { w.place(g.path, e) }}
+	r := function{name: g.name, place: func(e *ProgramError) { w.place(g.path, e) }}
 	var err error
 	if r.script, err = engine().Compile(w.b.String()); err != nil {
 		e := programError(err)

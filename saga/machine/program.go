@@ -37,12 +37,12 @@ const (
 
 // program is what a definition's script or graphs are compiled to.
 type program struct {
-	event, undo routine
-	migrate     *routine // nil: there is none
+	event, undo function
+	migrate     *function // nil: there is none
 }
 
-// routine is a function of a program.
-type routine struct {
+// function is a function of a program.
+type function struct {
 	script *rhai.Script
 	name   string
 	before bool // the script's top level is run first: it has constants
@@ -50,7 +50,7 @@ type routine struct {
 }
 
 // call runs it. The values belong to the caller's goroutine.
-func (r *routine) call(args ...value.Value) (v value.Value, err error) {
+func (r *function) call(args ...value.Value) (v value.Value, err error) {
 	defer survive(&err)
 	v, err = r.script.CallFn(context.Background(), nil, r.name, rhai.CallOptions{Before: r.before}, args...)
 	if err != nil {
@@ -93,8 +93,8 @@ func (c *compiler) script(text string) *program {
 		c.rhai("script", err)
 		return nil
 	}
-	of := func(name string) routine {
-		return routine{s, name, len(s.Tree().Body) > 0, func(e *ProgramError) { e.Path = "script" }}
+	of := func(name string) function {
+		return function{s, name, len(s.Tree().Body) > 0, func(e *ProgramError) { e.Path = "script" }}
 	}
 	p := &program{event: of(onEvent), undo: of(compensate)}
 	has := map[string]int{}

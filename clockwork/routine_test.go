@@ -72,7 +72,7 @@ func (c *counter) of(name string) []string {
 
 // routineNode is a node with routines of contexts.
 type routineNode struct {
-	*clockwork.UserRoutines
+	*clockwork.Routines
 	stop func()
 }
 
@@ -106,14 +106,14 @@ func startRoutinesIn(t *testing.T, b board.Board, owner string, c *counter, jobs
 	cache := ban.NewCache(b, nil)
 	e := work.New(b, work.Config{Bans: cache})
 	jobs.Engine = e
-	n := &routineNode{UserRoutines: clockwork.NewUserRoutines(b, jobs, cache)}
+	n := &routineNode{Routines: clockwork.NewRoutines(b, jobs, cache)}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	runner := work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: owner, Runtimes: []script.Runtime{c}, Grace: time.Millisecond})
 	all.Go(func() { _ = runner.Run(ctx) })
 	all.Go(func() { _ = cache.Run(ctx) })
 	all.Go(func() {
-		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: owner, Bans: cache}, []clockwork.Routine{
+		_ = clockwork.Run(ctx, b, clockwork.Config{Owner: owner, Bans: cache}, []clockwork.Maintenance{
 			clockwork.AlarmsWhere(b, discard(), clockwork.Handlers(e.HandleAlarm, ban.New(b).HandleAlarm, n.HandleAlarm), nil,
 				func() error { return jobs.Room(ctx, 1) }),
 			clockwork.Leases(b, discard(), e.RecoverLease),
@@ -336,7 +336,7 @@ func TestRoundsGoOnWhenNodesDie(t *testing.T) {
 					return nil
 				}})
 			first := startRoutines(t, faults, "n0/a", c)
-			apply(t, &routineNode{UserRoutines: clockwork.NewUserRoutines(below, nil, nil)}, routine("sync", func(r *domain.Routine) { r.Every = 5 }))
+			apply(t, &routineNode{Routines: clockwork.NewRoutines(below, nil, nil)}, routine("sync", func(r *domain.Routine) { r.Every = 5 }))
 			time.Sleep(20 * time.Second)
 			faults.Cut()
 			go first.stop()
@@ -379,7 +379,7 @@ func late(b board.Board, happen func()) board.Board {
 // because the routine is paused.
 func TestAResumeWhileThePauseIsSeen(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
-		n := clockwork.NewUserRoutines(b, work.New(b, work.Config{}), nil)
+		n := clockwork.NewRoutines(b, work.New(b, work.Config{}), nil)
 		const alarm = "routine:sync:1.0"
 		if _, err := n.Apply(t.Context(), 1, routine("sync"), 1); err != nil {
 			t.Fatal(err)
@@ -387,7 +387,7 @@ func TestAResumeWhileThePauseIsSeen(t *testing.T) {
 		if _, err := n.Pause(t.Context(), 1, "sync"); err != nil {
 			t.Fatal(err)
 		}
-		resuming := clockwork.NewUserRoutines(late(b, func() {
+		resuming := clockwork.NewRoutines(late(b, func() {
 			at, _, err := b.AlarmOf(t.Context(), 1, alarm)
 			if err != nil {
 				t.Fatal(err)
@@ -407,7 +407,7 @@ func TestAResumeWhileThePauseIsSeen(t *testing.T) {
 
 func TestARoutineThatHadManyScalesIsDeleted(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
-		n := clockwork.NewUserRoutines(b, work.New(b, work.Config{}), nil)
+		n := clockwork.NewRoutines(b, work.New(b, work.Config{}), nil)
 		for scale := 85; scale < 100; scale++ {
 			batch := board.Batch{Space: 1}
 			for i := range scale {
@@ -522,7 +522,7 @@ func TestAKeyOfTheWrongKindHidesNoOtherRoutine(t *testing.T) {
 		if err != nil || len(list) != 3 || list[0].Script != "" || list[0].ScriptType != "go" || list[1].Name != "b" || list[2].Name != "c" {
 			t.Errorf("got %+v, %v, want all three, and of a what it is", list, err)
 		}
-		if system, err := n.System(t.Context()); err != nil || len(system) == 0 {
+		if system, err := n.Maintenance(t.Context()); err != nil || len(system) == 0 {
 			t.Errorf("those of the nodes: got %+v, %v", system, err)
 		}
 	})

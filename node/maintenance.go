@@ -12,10 +12,10 @@ import (
 
 // This file lists what a node is ready to do for the whole board.
 
-// routines are what this node is ready to do for the whole board.
-func (n *Node) routines() []clockwork.Routine {
+// maintenance is what this node is ready to do for the whole board.
+func (n *Node) maintenance() []clockwork.Maintenance {
 	log := n.cfg.Logger
-	list := []clockwork.Routine{
+	list := []clockwork.Maintenance{
 		clockwork.AlarmsWhere(n.board, log, clockwork.Handlers(n.handlePostAlarm, n.handleSagaAlarm, n.Work.HandleAlarm, n.Flows.HandleAlarm,
 			n.Schedules.HandleAlarm, ban.New(n.board).HandleAlarm, n.Routines.HandleAlarm, n.Bulks.HandleAlarm), n.Metrics.AlarmHandled, n.cfg.Disk.Intake),
 		clockwork.Leases(n.board, log, n.recoverLease),
@@ -36,10 +36,10 @@ func (n *Node) routines() []clockwork.Routine {
 	}
 	if r := n.cfg.Post.Registry; r != nil {
 		list = append(list, clockwork.Visits("audit logs", auditEvery, n.board, r.TrimAuditLog),
-			clockwork.Routine{Name: "audit log of the node", Every: auditEvery, Round: func(ctx context.Context) error { return r.TrimAuditLog(ctx, 0) }})
+			clockwork.Maintenance{Name: "audit log of the node", Every: auditEvery, Round: func(ctx context.Context) error { return r.TrimAuditLog(ctx, 0) }})
 	}
 	if n.Sagas != nil {
-		list = append(list, clockwork.Routine{Name: "event streams", Every: trimEvery, Round: n.trimStreams})
+		list = append(list, clockwork.Maintenance{Name: "event streams", Every: trimEvery, Round: n.trimStreams})
 	}
 	if n.cfg.Foreign {
 		list = append(list, clockwork.Visits("foreign flows", foreignEvery, n.board, func(ctx context.Context, t domain.TenantID) error {
@@ -48,7 +48,7 @@ func (n *Node) routines() []clockwork.Routine {
 		}))
 	}
 	if n.cfg.Taken != nil {
-		list = append(list, clockwork.Routine{Name: "foreign runners", Round: func(ctx context.Context) error {
+		list = append(list, clockwork.Maintenance{Name: "foreign runners", Round: func(ctx context.Context) error {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			taken, err := n.cfg.Taken(ctx)
@@ -59,7 +59,7 @@ func (n *Node) routines() []clockwork.Routine {
 		}})
 	}
 	if n.cfg.Encryption != nil {
-		list = append(list, clockwork.Routine{
+		list = append(list, clockwork.Maintenance{
 			Name: "encryption", Every: sweepEvery, Wanted: n.cfg.Encryption.Unswept,
 			Round: func(ctx context.Context) error { return n.cfg.Encryption.Sweep(ctx, time.Now()) },
 		})
