@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -97,28 +96,6 @@ type Schedule struct {
 	CreatedAt UnixTime      `json:"created_at,omitzero"`
 	UpdatedAt UnixTime      `json:"updated_at,omitzero"`
 	State     ScheduleState `json:"state,omitzero"`
-}
-
-// InstantOrDay reads an instant, or a day, which begins as the clocks of the schedule's zone say.
-//
-// Errors: [ErrInvalid].
-func (s *Schedule) InstantOrDay(text string) (Instant, error) {
-	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		at, err := ParseInstant(text)
-		if err != nil {
-			err = fmt.Errorf("%w, or a day: 2026-01-31", err)
-		}
-		return at, err
-	}
-	zone, err := time.LoadLocation(s.Zone)
-	if err != nil {
-		return 0, Invalidf("the zone of schedule %q, %s, is not known on this machine: want a time, as 2026-01-01T00:00:00Z", s.Name, s.Zone)
-	}
-	day, err := time.ParseInLocation(time.DateOnly, text, zone)
-	if err != nil {
-		return 0, Invalidf("%q is no day: %v", text, err)
-	}
-	return ParseInstant(day.Format(time.RFC3339))
 }
 
 // scheduleSkipped begins what a schedule says of a time that it left out as it was told to.

@@ -3,7 +3,6 @@ package domain_test
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,31 +37,5 @@ func TestOffsets(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &got); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("%s: got %d, %v, want invalid", text, got, err)
 		}
-	}
-}
-
-func TestADayBeginsInTheZoneOfItsSchedule(t *testing.T) {
-	s := domain.Schedule{Name: "nightly", Zone: "Europe/Berlin"}
-	for text, want := range map[string]string{
-		"2026-01-31":                "2026-01-30T23:00:00Z",
-		"2026-07-01":                "2026-06-30T22:00:00Z",
-		"2026-01-31T02:00:00Z":      "2026-01-31T02:00:00Z",
-		"2026-01-31T02:00:00+01:00": "2026-01-31T01:00:00Z",
-	} {
-		if got, err := s.InstantOrDay(text); err != nil || got.String() != want {
-			t.Errorf("%s: got %s, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "soon", "2026-02-30"} {
-		if _, err := s.InstantOrDay(text); !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), "or a day: 2026-01-31") {
-			t.Errorf("%s: got %v", text, err)
-		}
-	}
-	s.Zone = "Europe/Atlantis"
-	if _, err := s.InstantOrDay("2026-01-31"); !errors.Is(err, domain.ErrInvalid) {
-		t.Errorf("got %v", err)
-	}
-	if got, err := (&domain.Schedule{}).InstantOrDay("2026-01-31"); err != nil || got.String() != "2026-01-31T00:00:00Z" {
-		t.Errorf("without a zone: got %s, %v", got, err)
 	}
 }

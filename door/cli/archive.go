@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/clockwork/timetable"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -41,7 +42,7 @@ func instant(flag, text string, now time.Time) (ms int64, err error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.UnixMilli(), nil
 	}
-	if t, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
+	if t, err := timetable.DayIn(text, now.Location()); err == nil {
 		return t.UnixMilli(), nil
 	}
 	return 0, domain.Invalidf("%s %q: want 90m or 7d (ago), a day such as 2026-11-30, or 2026-11-30T08:00:00Z", flag, text)

@@ -330,7 +330,7 @@ func (a *app) instantOrDay(ctx context.Context, c *client.Client, name, text str
 	if err != nil {
 		return 0, err
 	}
-	return s.InstantOrDay(text)
+	return timetable.InstantOrDay(&s.Schedule, text)
 }
 
 // backfillTable shows a backfill as it begins, or of a dry run the times that it would be about.

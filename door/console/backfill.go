@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/clockwork/timetable"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -63,7 +64,7 @@ func (v *visit) backfillTyped(s *domain.Schedule) (p api.ScheduleBackfillParams,
 			continue
 		}
 		var err error
-		*t.to, err = s.InstantOrDay(v.typedIn(t.field))
+		*t.to, err = timetable.InstantOrDay(s, v.typedIn(t.field))
 		faults.add(at(t.field, err))
 	}
 	most, err := v.numberUpTo("max", domain.MaxBackfillAlive)

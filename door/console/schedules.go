@@ -194,11 +194,8 @@ func (v *visit) calendarPage() error {
 	}
 	b := &calendarBody{Tabs: v.startTabs("Calendar"), Zone: v.now.Format("MST"), Pager: v.pagerOf("schedules/calendar", q, list.Next),
 		Make: v.command("schedule", "create", "nightly", "--blueprint", "nightly", "--cron", "0 2 * * *")}
-	today := time.Date(v.now.Year(), v.now.Month(), v.now.Day(), 0, 0, 0, 0, v.now.Location())
-	for i := range calendarDays {
-		day := today.AddDate(0, 0, i)
-		b.Days = append(b.Days, calendarDay{Name: day.Format("Mon"), Date: day.Format("2 Jan"), Today: i == 0})
-	}
+	today := dateOf(v.now)
+	b.Days = daysFrom(today)
 	for i := range list.Schedules {
 		if s := &list.Schedules[i]; !s.Paused {
 			if err := v.addToCalendar(b, s, today); err != nil {
@@ -219,7 +216,16 @@ func (v *visit) calendarPage() error {
 	return nil
 }
 
-// addToCalendar puts the times of a schedule into the days.
+// daysFrom are the days of the calendar.
+func daysFrom(today time.Time) (days []calendarDay) {
+	for i := range calendarDays {
+		day := today.AddDate(0, 0, i)
+		days = append(days, calendarDay{Name: day.Format("Mon"), Date: day.Format("2 Jan"), Today: i == 0})
+	}
+	return days
+}
+
+// addToCalendar puts the times of a schedule into the days, of which today is the first.
 func (v *visit) addToCalendar(b *calendarBody, s *api.Schedule, today time.Time) error {
 	found, err := call(v, api.SchedulePreview, api.SchedulePreviewParams{Context: v.tenant.ID, N: calendarTimes, Schedule: *s})
 	if err != nil {
@@ -228,19 +234,19 @@ func (v *visit) addToCalendar(b *calendarBody, s *api.Schedule, today time.Time)
 	end := today.AddDate(0, 0, calendarDays)
 	e := calendarEntry{Name: s.Name, Link: v.path("schedule") + with("name", s.Name)}
 	times := found.Upcoming
-	if len(times) == calendarTimes && times[len(times)-1].Before(end) {
+	if len(times) == calendarTimes && dateOf(times[len(times)-1].In(v.now.Location())).Before(end) {
 		e.Clock, b.Any = timesOf(&s.Schedule), true
 		b.Often = append(b.Often, e)
 		return nil
 	}
 	for _, t := range times {
-		t = t.In(today.Location())
-		if !t.Before(end) {
+		t = t.In(v.now.Location())
+		day := dateOf(t)
+		if !day.Before(end) {
 			break
 		}
 		b.Any = true
-		// A day may have 23 or 25 hours: count by dates.
-		d := &b.Days[daysBetween(today, t)]
+		d := &b.Days[int(day.Sub(today).Hours())/24]
 		if n := len(d.Entries); n > 0 && d.Entries[n-1].Link == e.Link {
 			d.Entries[n-1].Times++
 			d.Entries[n-1].Last = t.Format("15:04")
@@ -252,10 +258,10 @@ func (v *visit) addToCalendar(b *calendarBody, s *api.Schedule, today time.Time)
 	return nil
 }
 
-// daysBetween is how many midnights there are between two instants of one zone.
-func daysBetween(from, to time.Time) int {
-	date := func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC) }
-	return int(date(to).Sub(date(from)).Hours() / 24)
+// dateOf is a date as a moment that can be counted on from: a day of a zone may have 23 or 25 hours,
+// or no midnight.
+func dateOf(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
 // More says when an entry comes in its day beside the first time.
