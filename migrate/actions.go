@@ -65,6 +65,7 @@ type actionsReader struct {
 	inputs  map[string]bool
 	secrets map[string]bool // that are named
 	run     actionsRun
+	stop    string // lines that stop all scripts, for what there is in no variable
 }
 
 // actionsRun is how a `run` is run.
@@ -75,7 +76,7 @@ type actionsJob struct {
 	axes         map[string]bool // of its matrix
 	env, secrets map[string]string
 	run          actionsRun
-	stop         string // lines that stop its script until somebody writes its condition
+	stop         string // lines that stop its script until somebody writes what is not understood of it
 }
 
 // phases lets those steps that come whatever became of the steps before them begin in a later
@@ -179,7 +180,7 @@ func (w *actionsReader) job(name string, f *fields) (s domain.Step, late bool) {
 			f.note(n, "%s: %s is not computed here; that it fails counts", f.at("continue-on-error"), n.Value)
 		}
 	}
-	j := &actionsJob{axes: map[string]bool{}, env: map[string]string{}, secrets: map[string]string{}}
+	j := &actionsJob{axes: map[string]bool{}, env: map[string]string{}, secrets: map[string]string{}, stop: w.stop}
 	if n := f.take("if"); n != nil {
 		late = w.condition(f, n, &s, j)
 	}
@@ -233,7 +234,8 @@ func (w *actionsReader) condition(f *fields, n *yaml.Node, s *domain.Step, j *ac
 	}
 	switch {
 	case err != nil:
-		s.When, j.stop = "", ": \""+unknown("the condition "+text)+"\"\n"
+		s.When = ""
+		j.stop += stops("the condition " + text)
 		f.note(n, "%s: write it as `when`; the script stops until then: %s (%v)", f.at("if"), n.Value, err)
 	case s.When == "true":
 		s.When = ""
@@ -285,20 +287,19 @@ func (w *actionsReader) another(f *fields, n *yaml.Node, s *domain.Step, j *acti
 		return
 	}
 	f.note(n, "%s: import %s, too, as the blueprint %s", f.at("uses"), n.Value, blueprint)
-	if j.stop != "" { // a flow has no script that could stop
-		f.take("with", "secrets")
-		s.ScriptType, s.Script = domain.ScriptShell, "set -e\n"+j.stop+placeholder(s.Name, "the workflow "+n.Value)
-		return
-	}
 	s.Flow = &domain.FlowCall{Blueprint: blueprint}
-	for name, text := range f.values("with") {
+	with := f.values("with")
+	for _, name := range slices.Sorted(maps.Keys(with)) {
+		text := with[name]
 		template, secret, ok := w.value(name, text, n.Line, j)
 		template = strings.ReplaceAll(template, "${params.", "${")
-		if secret != "" || strings.Contains(template, "${flow.") || strings.Contains(template, "${step}") || strings.Contains(template, "$${") {
-			f.note(n, "%s.%s: %q cannot be given to a flow; left out", f.at("with"), name, text)
+		if !ok { // it is noted, and stops
 			continue
 		}
-		if !ok || !plainName.MatchString(ident(name)) {
+		if secret != "" || strings.Contains(template, "${flow.") || strings.Contains(template, "${step}") || strings.Contains(template, "$${") ||
+			!plainName.MatchString(ident(name)) {
+			f.note(n, "%s.%s: %q cannot be given to a flow: the step fails until it is written", f.at("with"), name, text)
+			j.stop += stops("the input " + name)
 			continue
 		}
 		if s.Flow.Params == nil {
@@ -306,6 +307,9 @@ func (w *actionsReader) another(f *fields, n *yaml.Node, s *domain.Step, j *acti
 		}
 		s.Flow.Params[ident(name)] = template
 	}
-	f.take("secrets") // its blueprint names them
-	s.Timeout = 0
+	f.take("secrets")                // its blueprint names them
+	if s.Timeout = 0; j.stop != "" { // a flow has no script that could stop
+		stop(s, "the workflow "+n.Value)
+		s.Script = "set -e\n" + j.stop + s.Script
+	}
 }

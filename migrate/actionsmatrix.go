@@ -19,7 +19,10 @@ import (
 // matrix reads the matrix of a job.
 func (w *actionsReader) matrix(st *fields, s *domain.Step, j *actionsJob) {
 	if n := st.vals["matrix"]; n == nil || n.Kind != yaml.MappingNode {
-		return // it is noted as what nobody has asked for
+		if n != nil { // it is noted as what nobody has asked for
+			j.stop += stops("the matrix")
+		}
+		return
 	}
 	m := st.object("matrix")
 	matrix, count, written := domain.Matrix{}, 1, true
@@ -31,10 +34,13 @@ func (w *actionsReader) matrix(st *fields, s *domain.Step, j *actionsJob) {
 		if value, size := w.axis(n, s); value != nil && count <= domain.MaxEach {
 			m.take(k.Value)
 			matrix[axis], count, written = value, count*size, written && n.Kind == yaml.SequenceNode
+		} else {
+			j.stop += stops("the matrix' " + axis)
 		}
 	}
 	if len(matrix) > domain.MaxAxes || count > domain.MaxEach {
-		w.in.note(m.line, "%s: there are more combinations, or lists, than a matrix may have", m.path)
+		w.in.note(m.line, "%s: there are more combinations, or lists, than a matrix may have: the step fails until they are written", m.path)
+		j.stop += stops("the matrix")
 		return
 	}
 	if m.vals["include"] != nil || m.vals["exclude"] != nil {
@@ -43,7 +49,10 @@ func (w *actionsReader) matrix(st *fields, s *domain.Step, j *actionsJob) {
 			return
 		}
 		if !w.rules(m, matrix, j) {
-			w.in.note(m.line, "%s: include and exclude are left out: write them, or the combinations as `each`", m.path)
+			w.in.note(m.line, "%s: include and exclude are not understood: the step fails until they are written, or the combinations as `each`", m.path)
+			m.take("include")
+			m.take("exclude")
+			j.stop += stops("what the matrix includes and excludes")
 		}
 	}
 	if len(matrix) > 0 {

@@ -163,7 +163,7 @@ func (w *actionsReader) command(f *fields, j *actionsJob) string {
 	first, _ := word(shell + " ")
 	if first == "python" && expression.MatchString(run) {
 		f.in.note(line, "%s: ${{ … }} is put into no Python, and the script stops there: write os.environ[…] with a variable of `env`", f.at("run"))
-		stop = ": \"" + unknown("an expression in this Python") + "\"\n"
+		stop = stops("an expression in this Python")
 	} else {
 		run = w.replace(run, line, j)
 	}
@@ -174,7 +174,8 @@ func (w *actionsReader) command(f *fields, j *actionsJob) string {
 	case "python":
 		run = stop + "python3 - <<'SCRIPT'\n" + run + "\nSCRIPT"
 	default:
-		f.in.note(line, "%s: %s is not a shell that is known; it is run by sh", f.at("shell"), shell)
+		f.in.note(line, "%s: %s is not a shell that is known: the script stops there until it is written", f.at("shell"), shell)
+		run = stops("the shell "+shell) + run
 	}
 	if dir == "" && len(own) == 0 && !soft {
 		return run + "\n"

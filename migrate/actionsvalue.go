@@ -2,7 +2,9 @@ package migrate
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
@@ -75,7 +77,12 @@ func (w *actionsReader) value(name, text string, line int, j *actionsJob) (tmpl,
 		b.WriteString(template.Escape(text[from:at[0]]))
 		ours, known := w.template(text[at[2]:at[3]], j)
 		if !known {
-			w.in.note(line, "env %s: %q is not computed here; left out", name, text)
+			w.in.note(line, "env %s: %q is not computed here: what would find it stops until it is written", name, text)
+			if stop := stops("the variable " + name); j == nil {
+				w.stop += stop
+			} else {
+				j.stop += stop
+			}
 			return "", "", false
 		}
 		b.WriteString(ours)
@@ -115,7 +122,9 @@ func (w *actionsReader) env(f *fields, j *actionsJob) (env, secrets map[string]s
 	if n := f.vals["env"]; n != nil {
 		line = n.Line
 	}
-	for name, text := range f.values("env") {
+	values := f.values("env")
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		text := values[name]
 		template, secret, ok := w.value(name, text, line, j)
 		switch {
 		case !ok:
@@ -218,6 +227,9 @@ func unknown(what string) string {
 		return r
 	}, what) + " is not known here}"
 }
+
+// stops is a line that stops a shell, and says why.
+func stops(what string) string { return ": \"" + unknown(what) + "\"\n" }
 
 // quoting follows the quotes of a shell.
 type quoting struct{ single, double bool }

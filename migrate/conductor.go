@@ -127,8 +127,7 @@ func (c *conductorReader) task(f *fields, after []string, when branch) []string 
 		return c.choice(f, after, when, ref)
 	case "TERMINATE":
 		if inputs := f.vals["inputParameters"]; inputs == nil || !strings.Contains(document.Clip(textOf(inputs), 1000), "FAILED") {
-			c.in.note(f.line, "%s: TERMINATE of a flow that succeeds has no counterpart, left out: write a `when` for what follows", f.path)
-			return after
+			kind = "TERMINATE of a flow that succeeds" // it stops, so that what follows is not done either
 		}
 	}
 	s := domain.Step{Name: c.names.name(cmpText(ref, theirs), "task"), Needs: slices.Clone(after), When: when.when, ScriptType: domain.ScriptShell}
@@ -214,8 +213,8 @@ func (c *conductorReader) choice(f *fields, after []string, when branch, ref str
 	do := func(path string, n *yaml.Node, cond string) {
 		in := when.and(cond, needs...)
 		if len(in.when) > domain.MaxWhenBytes {
-			c.in.note(n.Line, "%s: its condition is too long; write it", path)
-			in.when = ""
+			c.in.note(n.Line, "%s: its condition is too long, and it is never done until it is written", path)
+			in.when = "false"
 		}
 		for _, end := range c.list(path, n, after, in) {
 			if !slices.Contains(ends, end) {

@@ -136,6 +136,7 @@ func (c *conductorReader) within(f, inputs *fields, s *domain.Step) {
 	if inputs == nil {
 		return
 	}
+	fault := ""
 	for _, k := range inputs.keys {
 		n := inputs.take(k.Value)
 		if n == nil {
@@ -143,13 +144,17 @@ func (c *conductorReader) within(f, inputs *fields, s *domain.Step) {
 		}
 		template, ok := c.template(textOf(n), s)
 		if !ok || !paramName.MatchString(k.Value) || len(k.Value) > 64 {
-			inputs.note(n, "%s: %q cannot be given to a flow; left out", inputs.at(k.Value), textOf(n))
+			inputs.note(n, "%s: %q cannot be given to a flow: the step fails until it is written", inputs.at(k.Value), textOf(n))
+			fault = "its input " + k.Value
 			continue
 		}
 		if s.Flow.Params == nil {
 			s.Flow.Params = map[string]string{}
 		}
 		s.Flow.Params[k.Value] = template
+	}
+	if fault != "" {
+		stop(s, "the workflow "+theirs+" with "+fault)
 	}
 }
 

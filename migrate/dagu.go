@@ -30,7 +30,7 @@ func dagu(name string, text []byte) (*Imported, error) {
 		return nil, domain.Invalidf("it has no steps; want a DAG of Dagu")
 	}
 	b := &domain.Blueprint{Name: namer{}.name(cmpText(f.text("name"), name), "dag"), Summary: f.text("description")}
-	d := &daguReader{in: in, b: b, names: namer{}, of: map[string]string{}, chain: true}
+	d := &daguReader{in: in, b: b, names: namer{}, of: map[string]string{}, may: map[string]bool{}, chain: true}
 	params := goodParams(in, f.line, f.values("params"))
 	b.Params = params
 	d.params = slices.Sorted(maps.Keys(params))
@@ -40,6 +40,9 @@ func dagu(name string, text []byte) (*Imported, error) {
 	d.queue(f)
 	b.Retention = domain.Span(f.number(domain.MaxTimeout/86400, "histRetentionDays", "hist_retention_days") * 86400)
 	d.shell = f.text("shell")
+	if f.take("container") != nil {
+		d.within = "container"
+	}
 	b.MaxParallel = f.number(10_000, "maxActiveSteps", "max_active_steps")
 	timeout := f.span(1, "timeoutSec", "timeout_sec")
 	switch t := f.text("type"); t {
@@ -186,6 +189,9 @@ type daguReader struct {
 	params []string          // what scripts find as variables
 	chain  bool              // a step needs the one before it
 	shell  string            // of steps that have none
+	within string            // in what all of them are run that say not in what: a container
+	looks  []domain.Step     // at preconditions; each comes before its step
+	may    map[string]bool   // steps of which what needs them goes on though they are skipped
 }
 
 // steps reads the steps: a list, or a mapping by their names.
@@ -203,8 +209,8 @@ func (d *daguReader) steps(root *fields, n *yaml.Node, timeout domain.Span) {
 				f := &fields{in: d.in, path: fmt.Sprintf("steps[%d]", i), line: item.Line, vals: map[string]*yaml.Node{"command": item}}
 				list = append(list, f)
 			default:
-				d.in.note(item.Line, "steps[%d]: steps beside each other in one entry are not understood; left out", i)
-				continue
+				d.in.note(item.Line, "steps[%d]: steps beside each other in one entry are not understood: write them, and what needs which", i)
+				list = append(list, &fields{in: d.in, path: fmt.Sprintf("steps[%d]", i), line: item.Line})
 			}
 			theirs = append(theirs, "")
 		}
@@ -237,6 +243,59 @@ func (d *daguReader) steps(root *fields, n *yaml.Node, timeout domain.Span) {
 		}
 		d.step(f, &d.b.Steps[i], timeout)
 	}
+	d.skipped()
+	var all []domain.Step
+	for _, s := range d.b.Steps {
+		for _, look := range d.looks {
+			if slices.Contains(s.Needs, look.Name) { // no other needs it
+				all = append(all, look)
+			}
+		}
+		all = append(all, s)
+	}
+	d.b.Steps = all
+}
+
+// skipped has what needs a skipped step be skipped, too, unless it may go on. The steps in b are those
+// of the DAG alone, in any order.
+func (d *daguReader) skipped() {
+	skips := map[string]bool{}
+	for i := range d.b.Steps {
+		skips[d.b.Steps[i].Name] = d.b.Steps[i].When != ""
+	}
+	for again := true; again; {
+		again = false
+		for i := range d.b.Steps {
+			s := &d.b.Steps[i]
+			for _, on := range s.Needs {
+				if skips[on] && !d.may[on] && !skips[s.Name] {
+					skips[s.Name], again = true, true
+				}
+			}
+		}
+	}
+	for _, list := range [][]domain.Step{d.b.Steps, d.looks} {
+		for i := range list {
+			s := &list[i]
+			for _, on := range s.Needs {
+				if skips[on] && !d.may[on] {
+					d.only(s, dot("needs", on)+`.state != "skipped"`)
+				}
+			}
+		}
+	}
+}
+
+// only has a step be done where a condition holds, beside those that it has.
+func (d *daguReader) only(s *domain.Step, when string) {
+	if s.When != "" {
+		when = s.When + " && " + when
+	}
+	if s.When = when; len(s.When) > domain.MaxWhenBytes {
+		d.in.note(0, "%s: its conditions are too long for `when`: it fails until they are written", s.Name)
+		stop(s, "its preconditions")
+		s.When = ""
+	}
 }
 
 func (d *daguReader) step(f *fields, s *domain.Step, timeout domain.Span) {
@@ -258,22 +317,21 @@ func (d *daguReader) step(f *fields, s *domain.Step, timeout domain.Span) {
 		s.MayFail = strings.HasPrefix(f.text("continueOn", "continue_on"), "fail")
 	} else if c := f.object("continueOn", "continue_on"); c != nil {
 		s.MayFail = c.flag("failure", "failed")
-		c.flag("skipped") // a skipped step lets go on what needs it
+		d.may[s.Name] = c.flag("skipped")
 		c.rest()
 	}
-	conditions := d.conditions(f, s)
+	d.conditions(f, s)
 	repeat := f.object("repeatPolicy", "repeat_policy")
-	own := d.script(f, s)
-	if s.Script != "" && s.ScriptType == domain.ScriptShell {
-		if repeat != nil {
-			d.repeat(repeat, s, own)
-		}
-		if s.Repeat != nil {
-			conditions = strings.ReplaceAll(conditions, "  exit 0\n", "  echo enough=yes >>\"$RAMET_RESULT\"\n  exit 0\n")
-		}
-		s.Script = conditions + s.Script
-	} else if conditions != "" || repeat != nil {
-		d.in.note(f.line, "%s: its preconditions and its repeat policy are left out: only scripts of a shell can have them", s.Name)
+	own, understood := d.script(f, s, repeat != nil)
+	switch {
+	case repeat == nil:
+	case !understood: // it stops, and whoever writes it reads here that it is repeated
+		d.in.note(repeat.line, "%s: to be written with what it does: `repeat` of step %s", repeat.path, s.Name)
+	case s.Flow != nil:
+		d.in.note(repeat.line, "%s: of another DAG it is not understood: the step fails until `repeat` is written", repeat.path)
+		stop(s, "its repeat policy, of the DAG "+s.Flow.Blueprint)
+	default:
+		d.repeat(repeat, s, own)
 	}
 	f.rest()
 }
@@ -310,22 +368,27 @@ func (d *daguReader) retry(f *fields) *domain.Retry {
 	return r
 }
 
-// script makes the script of a step; own is what it leaves as a param, where it does.
-func (d *daguReader) script(f *fields, s *domain.Step) (own string) {
+// script makes the script of a step, of a shell where it must be one; own is what it leaves as a
+// param, where it does. What is not understood stops until it is written.
+func (d *daguReader) script(f *fields, s *domain.Step, shells bool) (own string, understood bool) {
 	command, script := strings.Join(f.texts("command", "cmd"), "\n"), f.text("script")
 	shell := f.text("shell")
 	if n := f.take("run", "call"); n != nil {
-		d.another(f, n, s)
-		return ""
+		return "", d.another(f, n, s)
 	}
-	for _, name := range []string{"type", "executor", "container"} {
-		if n := f.take(name); n != nil && n.Value != "shell" && n.Value != "command" {
-			f.note(n, "%s: no counterpart; the script is what its command says", f.at(name))
+	if by := d.executor(f); by != "" {
+		for _, name := range []string{"with", "config", "params", "output", "dir", "workingDir", "working_dir"} {
+			f.take(name)
 		}
+		stop(s, "this step, by "+by)
+		if command != "" {
+			s.Script = commented(command) + "\n" + s.Script
+		}
+		return "", false
 	}
 	first, _ := word(cmpText(shell, d.shell) + " ")
 	switch interpreter, _ := word(command); {
-	case script != "" && (strings.HasPrefix(command, "python") || strings.HasPrefix(first, "python")):
+	case !shells && script != "" && (strings.HasPrefix(command, "python") || strings.HasPrefix(first, "python")):
 		s.ScriptType = domain.ScriptPython
 	case script != "" && command != "" && interpreter != "sh" && interpreter != "bash":
 		script = command + " <<'SCRIPT'\n" + strings.TrimRight(script, "\n") + "\nSCRIPT\n"
@@ -338,7 +401,7 @@ func (d *daguReader) script(f *fields, s *domain.Step) (own string) {
 	if script == "" {
 		d.in.note(f.line, "%s: it runs nothing that is understood", s.Name)
 		s.Script = placeholder(s.Name, "this step")
-		return ""
+		return "", false
 	}
 	script = strings.TrimRight(script, "\n") + "\n"
 	if dir := f.text("dir", "workingDir", "working_dir"); dir != "" && s.ScriptType == domain.ScriptShell {
@@ -350,7 +413,7 @@ func (d *daguReader) script(f *fields, s *domain.Step) (own string) {
 			d.in.note(f.line, "%s: write what it prints to the file $RAMET_RESULT instead, as params.%s=value", f.at("output"), output)
 		}
 		s.Script = script
-		return ""
+		return "", true
 	}
 	head := paramLines(script, d.params)
 	if output = strings.TrimPrefix(output, "$"); output != "" {
@@ -364,7 +427,35 @@ func (d *daguReader) script(f *fields, s *domain.Step) (own string) {
 		}
 	}
 	s.Script = head + script
-	return own
+	return own, true
+}
+
+// executor is what a step is done by that is no shell of this machine, which it notes: its command
+// means something else there. "" is a shell.
+func (d *daguReader) executor(f *fields) (by string) {
+	for _, name := range []string{"type", "executor", "container"} {
+		n := f.take(name)
+		if n == nil {
+			continue
+		}
+		kind := n.Value
+		if n.Kind == yaml.MappingNode && name == "executor" {
+			o := fieldsOf(d.in, f.at(name), n)
+			kind = o.text("type")
+		}
+		if name != "container" && slices.Contains([]string{"", "shell", "command", "dag", "subworkflow"}, kind) {
+			continue
+		}
+		if by = name; kind != "" && name != "container" {
+			by = kind
+		}
+		f.note(n, "%s: %s is not understood: the step fails until its script is written", f.at(name), by)
+	}
+	if by == "" && d.within != "" {
+		by = d.within
+		d.in.note(f.line, "%s: it is run in the container of the DAG, which is not understood: the step fails until its script is written", f.path)
+	}
+	return by
 }
 
 // shellWord is a word of a shell in which variables still count.

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -74,9 +75,9 @@ func (d *daguReader) when(c daguCondition) string {
 	return dot("params", name) + op + quoteRhai(c.expected)
 }
 
-// conditions reads on which conditions a step is run: those over a param become its `when`,
-// for others its script looks first.
-func (d *daguReader) conditions(f *fields, s *domain.Step) string {
+// conditions reads on which conditions a step is run: those over a param become its `when`, at
+// others a step looks that comes before it.
+func (d *daguReader) conditions(f *fields, s *domain.Step) {
 	list, line := d.readConditions(f)
 	var b strings.Builder
 	var whens []string
@@ -85,16 +86,19 @@ func (d *daguReader) conditions(f *fields, s *domain.Step) string {
 			whens = append(whens, when)
 			continue
 		}
-		fmt.Fprintf(&b, "%sif %s; then\n  echo 'its precondition is not met'\n  exit 0\nfi\n", paramLines(c.text, d.params), d.shellTest(c))
-	}
-	if s.When = strings.Join(whens, " && "); len(s.When) > domain.MaxWhenBytes {
-		d.in.note(line, "%s: they are too long for `when`; left out", f.at("preconditions"))
-		s.When = ""
+		fmt.Fprintf(&b, "%sif %s; then\n  echo 'a precondition is not met'\n  exit 0\nfi\n", paramLines(c.text, d.params), d.shellTest(c))
 	}
 	if b.Len() > 0 {
-		d.in.note(line, "%s: where it is not met the step does nothing and ends well, and what needs it goes on", f.at("preconditions"))
+		look := domain.Step{Name: d.names.name(s.Name+"_precondition", "precondition"), ScriptType: domain.ScriptShell, Env: s.Env,
+			Needs: slices.Clone(s.Needs), Script: b.String() + "echo met=yes >>\"$RAMET_RESULT\"\n"}
+		d.looks = append(d.looks, look)
+		d.in.note(line, "%s: the step %s looks at them, on whatever node it runs", f.at("preconditions"), look.Name)
+		s.Needs = append(s.Needs, look.Name)
+		whens = append(whens, dot("needs", look.Name)+`.result.met == "yes"`)
 	}
-	return b.String()
+	if len(whens) > 0 {
+		d.only(s, strings.Join(whens, " && "))
+	}
 }
 
 // shellTest is what a shell says of a condition that is not met.
@@ -135,10 +139,13 @@ func (d *daguReader) dagConditions(f *fields) {
 	for i := range d.b.Steps {
 		s := &d.b.Steps[i]
 		all := slices.Clone(whens)
-		if s.When != "" {
+		if s.When != "" && len(whens) > 0 {
 			all = append([]string{"(" + s.When + ")"}, all...)
 		}
-		if s.When = strings.Join(all, " && "); len(s.When) > domain.MaxWhenBytes {
+		if len(all) > 0 {
+			s.When = strings.Join(all, " && ")
+		}
+		if len(s.When) > domain.MaxWhenBytes {
 			d.in.note(f.line, "preconditions: they are too long for `when` of step %s, which is never run", s.Name)
 			s.When = "false"
 		}
@@ -228,28 +235,37 @@ func (d *daguReader) enough(how string, c daguCondition, codes []string) (test, 
 	return "", fmt.Sprintf("repeat: %s without a condition or exit codes", how)
 }
 
-// another makes a flow of another DAG.
-func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) {
+// another makes a flow of another DAG, or a step that stops where that would be another one.
+func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) (understood bool) {
 	blueprint := namer{}.name(strings.TrimSuffix(path.Base(n.Value), path.Ext(n.Value)), "dag")
+	noted := len(d.in.Notes)
 	params := f.values("params")
+	fault := ""
+	if len(d.in.Notes) > noted {
+		fault = "its params"
+	}
 	if n.Kind != yaml.ScalarNode || n.Value == "" || blueprint == d.b.Name {
 		f.note(n, "%s: a DAG that is not known is run; left out", s.Name)
 		s.Script = placeholder(s.Name, "the DAG "+n.Value)
-		return
+		return false
 	}
 	f.note(n, "%s: another DAG (%s) is run: import it, too, as the blueprint %s", s.Name, n.Value, blueprint)
 	s.ScriptType, s.Flow = "", &domain.FlowCall{Blueprint: blueprint}
 	if s.Env = nil; s.Retry != nil { // of a flow an exit code says nothing
 		s.Retries, s.Retry = s.Retry.Max, nil
 	}
-	d.parallel(f, s)
-	for name, text := range params {
+	if !d.parallel(f, s) {
+		fault = "its list (parallel)"
+	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		text := params[name]
 		text = strings.ReplaceAll(d.template(strings.ReplaceAll(text, "${ITEM}", "$ITEM"), nil, 0), "${params.", "${")
 		if s.Listed() {
 			text = strings.ReplaceAll(text, "$ITEM", "${item}")
 		}
-		if !paramName.MatchString(name) || strings.Contains(text, "$${") {
-			d.in.note(n.Line, "%s: %q cannot be given to a flow as it is; left out", f.at("params"), name+"="+text)
+		if !paramName.MatchString(name) || strings.Contains(text, "$${") || strings.Contains(text, "$(") || strings.Contains(text, "`") {
+			d.in.note(n.Line, "%s: %q cannot be given to a flow as it is: the step fails until it is written", f.at("params"), name+"="+text)
+			fault = "its param " + name
 			continue
 		}
 		if s.Flow.Params == nil {
@@ -257,13 +273,17 @@ func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) {
 		}
 		s.Flow.Params[name] = text
 	}
+	if fault != "" {
+		stop(s, "the DAG "+n.Value+" with "+fault)
+	}
+	return fault == ""
 }
 
-// parallel makes a list of what a DAG is run for each of.
-func (d *daguReader) parallel(f *fields, s *domain.Step) {
+// parallel makes a list of what a DAG is run for each of. It reports whether that is understood.
+func (d *daguReader) parallel(f *fields, s *domain.Step) bool {
 	n := f.take("parallel")
 	if n == nil {
-		return
+		return true
 	}
 	items := n
 	if n.Kind == yaml.MappingNode {
@@ -281,17 +301,17 @@ func (d *daguReader) parallel(f *fields, s *domain.Step) {
 		}
 		if each := "[" + strings.Join(list, ", ") + "]"; len(list) == len(items.Content) && len(each) <= domain.MaxWhenBytes {
 			s.Each = each
-			return
+			return true
 		}
 	}
 	if items != nil && items.Kind == yaml.ScalarNode {
 		if m := daguName.FindStringSubmatch(items.Value); m != nil && m[0] == items.Value && d.param(daguCondition{text: items.Value, expected: "x"}) != "" {
 			s.Each = "parse_json(" + dot("params", cmpText(m[1], m[2])) + ")"
-			return
+			return true
 		}
 	}
-	s.Window = 0
-	f.note(n, "%s: it is not understood: write the list as `each`", f.at("parallel"))
+	f.note(n, "%s: it is not understood: the step fails until the list is written as `each`", f.at("parallel"))
+	return false
 }
 
 // hooks reads what is done at the end: hooks here. Those of exit come at each end.

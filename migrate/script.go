@@ -68,6 +68,13 @@ func placeholder(step, what string) string {
 	return fmt.Sprintf("echo %s >&2\nexit 1\n", shellQuote("step "+step+": put here what "+what+" did"))
 }
 
+// stop makes a step one that fails until somebody writes what it does: where only a part of that is
+// understood, the rest alone would be something else.
+func stop(s *domain.Step, what string) {
+	s.ScriptType, s.Script, s.Flow, s.Repeat = domain.ScriptShell, placeholder(s.Name, what), nil, nil
+	s.Each, s.Window, s.Matrix, s.Key = "", 0, nil, ""
+}
+
 // dot is a field of something in Rhai, also where its name is a word of the language.
 func dot(of, name string) string {
 	if _, err := blueprint.CompileWhen("params." + name); err == nil && paramName.MatchString(name) {
