@@ -213,6 +213,8 @@ var aHook = (&document.Object{
 			Doc: "A call to the outside, instead of a script; ${hook_text} in its params says what has come of the flow."},
 		{Name: "params", Kind: document.AMap, Pattern: namePattern, Most: domain.MaxParams, Doc: "Its parameters, over those of the flow."},
 		{Name: "env", Kind: document.AMap, Pattern: envPattern, Most: domain.MaxEnvVars, Doc: "Its environment variables, over those of the blueprint."},
+		{Name: "secrets", Kind: document.AMap, Pattern: envPattern, Most: domain.MaxSecrets,
+			Doc: "Secrets of the context that it finds as environment variables, over those of the blueprint: a variable, and the name of the secret."},
 		{Name: "timeout", Kind: document.ASpan, Doc: "How long one attempt may take, up to 30 days. Left out, it is as the node has it."},
 		{Name: "retries", Kind: document.ANumber, Max: 255, Initial: 0, Doc: "How often it is tried again."},
 		{Name: "retry", Kind: document.AnObject, Of: aRetry, Doc: "Which ends of it are tried again, and when."},

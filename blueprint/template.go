@@ -195,7 +195,11 @@ func (t *templates) effect(path string, s *domain.Step, h *domain.Hook) {
 			case first == template.NameParams && !t.any && !slices.Contains(params, rest):
 				t.fault(path+"."+name, "${%s}: there is no param %q%s; give it a value under params", place, rest, meant(rest, params))
 			case first == template.NameSecret && !slices.Contains(secrets, rest):
-				t.fault(path+"."+name, "${%s}: the step names no secret %q%s; write it under secrets", place, rest, meant(rest, secrets))
+				who := "step"
+				if h != nil {
+					who = "hook"
+				}
+				t.fault(path+"."+name, "${%s}: the %s names no secret %q%s; write it under its secrets, as %s: NAME", place, who, rest, meant(rest, secrets), rest)
 			case first != template.NameParams && first != template.NameSecret:
 				t.fault(path+"."+name, "${%s} stands for nothing; known are NAME or params.NAME, needs.STEP.KEY, and secret.NAME, and $${ is ${ itself", place)
 			}

@@ -34,7 +34,7 @@ func TestNamesInTemplatesAreChecked(t *testing.T) {
 		{"what begins no name", "env: {A: '${HOME:-/root}'}\nsteps:\n- {name: a, " + script + "}\n",
 			[]string{`env.A: "${HOME:-/root}" begins no name: want ${params.NAME} and the like, or $${ where the text has ${ itself`}},
 		{"an effect", "steps:\n- {name: a, effect: {target: t, params: {p: '${secret.KEY} ${params.x} ${flow.id}'}}}\n", []string{
-			`steps[0].effect.params.p: ${secret.KEY}: the step names no secret "KEY"; write it under secrets`,
+			`steps[0].effect.params.p: ${secret.KEY}: the step names no secret "KEY"; write it under its secrets, as KEY: NAME`,
 			`steps[0].effect.params.p: ${params.x}: there is no param "x"; give it a value under params`,
 			`steps[0].effect.params.p: ${flow.id} stands for nothing; known are NAME or params.NAME, needs.STEP.KEY, and secret.NAME, and $${ is ${ itself`}},
 		{"the key of a cache", "params: {day: x}\nsteps:\n- {name: a, " + script + ", cache: {key: '${params.day} ${params.dya}', for: 1h}}\n", []string{
@@ -91,6 +91,21 @@ func TestNamesInHooksOfAContextAreChecked(t *testing.T) {
 	if err := blueprint.ValidateHooks(h); err != nil {
 		t.Error(err)
 	}
+	// A secret stands for something where the hook names it, which the refusal says.
+	h.Failed.Effect.Params["a"] = "${secret.KEY}"
+	want := `on.failed.effect.params.a: ${secret.KEY}: the hook names no secret "KEY"; write it under its secrets, as KEY: NAME`
+	if err := blueprint.ValidateHooks(h); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	h.Failed.Secrets = map[string]string{"KEY": "chat"}
+	if err := blueprint.ValidateHooks(h); err != nil {
+		t.Error(err)
+	}
+	h.Failed.Env = map[string]string{"KEY": "x"}
+	if err := blueprint.ValidateHooks(h); err == nil || !strings.HasPrefix(err.Error(), "on.failed.secrets.KEY: ") {
+		t.Errorf("a secret that is a variable, too: got %v", err)
+	}
+	h.Failed.Env, h.Failed.Secrets = nil, nil
 	h.Failed.Effect.Params["a"] = "${flow.id}"
 	if err := blueprint.ValidateHooks(h); err == nil {
 		t.Error("an effect that names what there is not is right")

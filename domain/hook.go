@@ -53,6 +53,7 @@ type Hook struct {
 	Effect     *EffectCall       `json:"effect,omitzero"`
 	Params     map[string]string `json:"params,omitzero"`
 	Env        map[string]string `json:"env,omitzero"`
+	Secrets    map[string]string `json:"secrets,omitzero"` // variable -> secret of the context
 	Timeout    Span              `json:"timeout,omitzero"` // of one attempt; default: the node's
 	Retries    int               `json:"retries,omitzero"` // 0..255
 	Retry      *Retry            `json:"retry,omitzero"`
@@ -95,8 +96,8 @@ func (h *Hooks) Names() string {
 
 // Step is the hook as a step, which it is but for its place in a graph.
 func (h *Hook) Step(on HookOn) Step {
-	return Step{Name: string(on), Script: h.Script, ScriptType: h.ScriptType, Effect: h.Effect, Params: h.Params, Env: h.Env, Timeout: h.Timeout,
-		Retries: h.Retries, Retry: h.Retry, Affinity: h.Affinity}
+	return Step{Name: string(on), Script: h.Script, ScriptType: h.ScriptType, Effect: h.Effect, Params: h.Params, Env: h.Env, Secrets: h.Secrets,
+		Timeout: h.Timeout, Retries: h.Retries, Retry: h.Retry, Affinity: h.Affinity}
 }
 
 // HookInput is what a hook is told of its flow: in its input, as `hook`.

@@ -85,7 +85,11 @@ func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, c calling) err
 		return err
 	}
 	step := h.Step(on)
-	j := stepJob(&domain.Blueprint{Params: paramsOf(&v), Priority: v.Priority}, &step, v.CallerID)
+	plan := &domain.Blueprint{Params: paramsOf(&v), Priority: v.Priority}
+	if c.plan != nil && c.plan.On.Of(on) != nil { // a hook of the context names its own
+		plan.Secrets = c.plan.Secrets
+	}
+	j := stepJob(plan, &step, v.CallerID)
 	j.ID, j.ContextID, j.Step, j.TraceID, j.Hook = id, tenant, "", v.TraceID, hookInput(on, &v)
 	j.EnvVars, j.EnvFill = hookEnv(&v, h)
 	if j.Needs, err = e.hookNeeds(ctx, p, &v, c); err != nil {

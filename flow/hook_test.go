@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -212,6 +213,33 @@ func TestTheHooksOfAContextAreForFlowsThatHaveNone(t *testing.T) {
 		r.want(id, domain.FlowSucceeded)
 		if j := r.wantHook(id, domain.HookSucceeded); j.Result["by"] != "blueprint" {
 			t.Errorf("the hook is %+v", j)
+		}
+	})
+}
+
+// TestAHookAsksForSecrets: for those that it names, and a blueprint's hook for the blueprint's, too.
+// This rig has no secrets, so that the step ends as errored.
+func TestAHookAsksForSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hooks := func() *domain.Hooks {
+			return &domain.Hooks{Errored: &domain.Hook{Script: "set a b\n", ScriptType: "words", Secrets: map[string]string{"OWN": "chat"}}}
+		}
+		r := newRigOn(t, memboard.Open(), flow.Config{Hooks: func(context.Context, domain.TenantID) (*domain.Hooks, error) { return hooks(), nil }})
+		defer r.stop()
+		for _, tc := range []struct {
+			on   *domain.Hooks
+			want map[string]string
+		}{
+			{hooks(), map[string]string{"OWN": "chat", "ALL": "house"}},
+			{nil, map[string]string{"OWN": "chat"}}, // the context's, which finds nothing that it does not name
+		} {
+			b := blueprint(step("a", ""))
+			b.Secrets, b.On = map[string]string{"ALL": "house"}, tc.on
+			id := r.submit(flow.Request{Plan: b})
+			r.want(id, domain.FlowErrored)
+			if j := r.wantHook(id, domain.HookErrored); !maps.Equal(j.Secrets, tc.want) {
+				t.Errorf("the hook asks for %v, want %v", j.Secrets, tc.want)
+			}
 		}
 	})
 }
