@@ -46,10 +46,11 @@ type PastTime struct {
 // it is that one.
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrInvalid], also where no time is within; [domain.ErrLimit]
-// for more than [domain.MaxBackfill] times; [domain.ErrConflict] while another is under way.
+// for more than [domain.MaxBackfill] times; [domain.ErrConflict] while another is under way, and where
+// all of the times have flows.
 func (s *Schedules) Backfill(ctx context.Context, tenant domain.TenantID, name string, ask domain.Backfill) (*domain.Schedule, error) {
 	return s.write(ctx, tenant, name, func(old *domain.Schedule, now time.Time) (*domain.Schedule, error) {
-		fill, _, err := planned(old, name, ask, now)
+		fill, table, err := planned(old, name, ask, now)
 		if err != nil {
 			return nil, err
 		}
@@ -60,10 +61,41 @@ func (s *Schedules) Backfill(ctx context.Context, tenant domain.TenantID, name s
 			}
 			return nil, domain.Conflictf("a backfill of schedule %q from %s to %s is under way; wait until it has ended, or cancel it", name, was.From, was.To)
 		}
+		if err := s.toMake(ctx, tenant, old, &fill, table); err != nil {
+			return nil, err
+		}
 		changed := *old
 		changed.State.Backfill = &fill
 		return &changed, nil
 	}, func(b *board.Batch, now time.Time) { b.SetAlarm(layout.BackfillAlarm(name), now) })
+}
+
+// toMake is a conflict where all times of a backfill have flows: it would only write over what the
+// one before it came to.
+func (s *Schedules) toMake(ctx context.Context, tenant domain.TenantID, sched *domain.Schedule, fill *domain.Backfill, table *timetable.Table) error {
+	from := fill.From.Time().Add(-time.Nanosecond)
+	for left := fill.Total; left > 0; {
+		times := table.Upcoming(from, min(left, MaxUpcoming))
+		if len(times) == 0 {
+			break
+		}
+		left, from = left-len(times), times[len(times)-1]
+		found, err := s.flows.Named(ctx, tenant, sched.Blueprint, triggersOf(sched, times))
+		if err != nil || slices.Contains(found, 0) {
+			return err
+		}
+	}
+	return domain.Conflictf("there is nothing to make: %d of %d times of schedule %q from %s to before %s have flows already; "+
+		"a flow that is to be made anew must be forgotten first: ramet flow delete --forget", fill.Total, fill.Total, sched.Name, fill.From, fill.To)
+}
+
+// triggersOf are those of the flows of times.
+func triggersOf(sched *domain.Schedule, times []time.Time) []string {
+	triggers := make([]string, len(times))
+	for i, at := range times {
+		triggers[i] = sched.TriggerAt(at)
+	}
+	return triggers
 }
 
 // PlanBackfill says what a backfill would be about, and begins none.
@@ -79,10 +111,10 @@ func (s *Schedules) PlanBackfill(ctx context.Context, tenant domain.TenantID, na
 		return BackfillPlan{}, err
 	}
 	p := BackfillPlan{Backfill: fill}
-	var triggers []string
-	for _, at := range table.Upcoming(fill.From.Time().Add(-time.Nanosecond), min(fill.Total, MaxUpcoming)) {
-		p.Times = append(p.Times, PastTime{At: at, Trigger: sched.TriggerAt(at)})
-		triggers = append(triggers, sched.TriggerAt(at))
+	times := table.Upcoming(fill.From.Time().Add(-time.Nanosecond), min(fill.Total, MaxUpcoming))
+	triggers := triggersOf(sched, times)
+	for i, at := range times {
+		p.Times = append(p.Times, PastTime{At: at, Trigger: triggers[i]})
 	}
 	found, err := s.flows.Named(ctx, tenant, sched.Blueprint, triggers)
 	if err != nil {

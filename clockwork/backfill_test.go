@@ -116,6 +116,36 @@ func TestABackfillThatIsAskedForTwiceMakesNothingTwice(t *testing.T) {
 		r.ends(8, domain.FlowFinished)
 		r.wantsFill(r.filled(), domain.BackfillFinished, 2, 3, 0)
 		r.wants("20000101030000", "20000101040000", "20000101050000", "20000101020000", "20000101060000")
+		// Now all have flows: another would only write over what has become of this one.
+		_, err = r.s.Backfill(r.Context(), 1, "s", domain.Backfill{From: past(2), To: past(7), Max: 1, CallerID: 9})
+		if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "nothing to make: 5 of 5 times") {
+			t.Errorf("got %v, want that there is nothing to make", err)
+		}
+		r.wantsFill(r.filled(), domain.BackfillFinished, 2, 3, 0)
+	})
+}
+
+// TestABackfillOfManyTimesLooksAtAllOfThem: one that has no flow is enough.
+func TestABackfillOfManyTimesLooksAtAllOfThem(t *testing.T) {
+	timers(t, func(r *timer) {
+		time.Sleep(10 * time.Hour)
+		r.apply(domain.Schedule{Every: 20})
+		ask := domain.Backfill{From: past(0), To: past(0) + domain.Instant(20_000*(clockwork.MaxUpcoming+2)), Max: 1, CallerID: 9}
+		last := clockwork.MaxUpcoming + 1
+		for i := range last {
+			at := past(0).Time().Add(time.Duration(i) * 20 * time.Second)
+			b := board.Batch{Space: 1}
+			b.Set("name:b/s-"+at.UTC().Format("20060102150405"), board.Field{Name: "id", Value: "7"})
+			if err := r.b.Commit(r.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p, err := r.s.PlanBackfill(r.Context(), 1, "s", ask); err != nil || p.Existing != clockwork.MaxUpcoming || p.Total != last+1 {
+			t.Fatalf("planned: got %d of %d, %v", p.Existing, p.Total, err)
+		}
+		if s, err := r.s.Backfill(r.Context(), 1, "s", ask); err != nil || s.State.Backfill.Status != domain.BackfillRunning {
+			t.Errorf("got %+v, %v, want that it begins for the last time", s, err)
+		}
 	})
 }
 
