@@ -250,7 +250,7 @@ func TestTheBackfillFormSaysWhatItTakes(t *testing.T) {
 	b.has(a, "There is nothing to make: 2 past times have their flows already.")
 	b.hasNot(a, button)
 	// Who sends it all the same is told so, as at the other doors.
-	b.has(ask("2025-02-01", "2025-02-03", "1", "act", "make"),
+	b.has(b.post(400, path("schedule/backfill"), "name", "nightly", "from", "2025-02-01", "to", "2025-02-03", "max", "1", "act", "make"),
 		"there is nothing to make: 2 of 2 times")
 }
 
