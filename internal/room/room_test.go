@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
@@ -79,4 +81,64 @@ func TestWhatIsInTheWayIsTold(t *testing.T) {
 	if err := r.Make(ctx, thing(2), full(b)); err == nil {
 		t.Error("it was made for somebody who had gone")
 	}
+}
+
+// TestWhoFitsGetsIn though another node is faster each time: it makes one of its own between what
+// this one counts and what it commits.
+func TestWhoFitsGetsIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		slow, fast := room.New(b, "thing"), room.New(b, "thing")
+		free := func(context.Context) error { return nil }
+		others := 0
+		var wg sync.WaitGroup
+		err := slow.Make(t.Context(), thing(0), func(context.Context) error {
+			others++
+			n := others
+			wg.Go(func() {
+				if err := fast.Make(t.Context(), thing(n), free); err != nil {
+					t.Errorf("the fast one: %v", err)
+				}
+			})
+			synctest.Wait() // it has made one, or lets this one go first
+			return nil
+		})
+		if err != nil {
+			t.Errorf("after %d others: %v", others, err)
+		}
+		wg.Wait()
+		recs, err := b.GetFields(t.Context(), space, []string{"thing", "thing_first"}, "ramet:rooms")
+		if err != nil || recs[0].Get("thing") != fmt.Sprint(others+1) || recs[0].Get("thing_first") != "" {
+			t.Errorf("the record is %v, %v; want %d made, and nobody who asks", recs, err, others+1)
+		}
+	})
+}
+
+// TestWhoAskedAndDiedHoldsNobodyUp for long, and who asked and has no room asks no more.
+func TestWhoAskedAndDiedHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		ask := board.Batch{Space: space}
+		if err := b.Commit(t.Context(), *ask.Set("ramet:rooms", board.Field{Name: "thing_first", Value: "dead"})); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if err := room.New(b, "thing").Make(t.Context(), thing(1), full(b)); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took < time.Second || took > 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		again := board.Batch{Space: space}
+		if err := b.Commit(t.Context(), *again.Set("ramet:rooms", board.Field{Name: "thing_first", Value: "dead"})); err != nil {
+			t.Fatal(err)
+		}
+		if err := room.New(b, "thing").Make(ctx, thing(2), full(b)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("past its deadline: got %v", err)
+		}
+	})
 }
