@@ -86,4 +86,6 @@ type DocumentEntry struct {
 type StoredSaga struct {
 	DocumentEntry
 	Definition *SagaDefinition `json:"definition"`
+	// Paused says that the saga takes no events until it is resumed; of saga.show alone.
+	Paused bool `json:"paused,omitzero"`
 }

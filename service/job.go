@@ -207,7 +207,10 @@ const aSecond = 1000
 
 // LiveJobs is how many jobs of a context have not ended, by how they stand.
 type LiveJobs struct {
-	Running, Suspended, Waiting int // waiting: for a runner
+	Running, Suspended int
+	Retrying           int // between two attempts
+	Waiting            int // for a runner
+	Blocked            int // waiting for what they need: other jobs, prerequisites
 	// OldestMs is since when the one waits for a runner that began to first; 0: none does.
 	OldestMs int64
 	// More says that there was too much to look through: there may be more of each.
@@ -246,10 +249,14 @@ func (n *LiveJobs) add(j *domain.Job) {
 		if n.OldestMs == 0 { // they come in the order in which they began
 			n.OldestMs = cmp.Or(j.QueuedMs, j.CreatedAt.Time().UnixMilli())
 		}
-	case j.Phase() == domain.PhaseRunning:
-		n.Running++
+	case j.Status == domain.JobWaiting:
+		n.Blocked++
 	case j.Phase() == domain.PhaseSuspended:
 		n.Suspended++
+	case j.Phase() == domain.PhaseRetrying:
+		n.Retrying++
+	case j.Phase() == domain.PhaseRunning:
+		n.Running++
 	}
 }
 

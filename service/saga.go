@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -223,7 +224,15 @@ func (c Caller) ShowSaga(ctx context.Context, p api.SagaParams) (domain.StoredSa
 	if err != nil {
 		return domain.StoredSaga{}, err
 	}
-	return engine.Definition(ctx, p.Context, p.Name, p.Version)
+	s, err := engine.Definition(ctx, p.Context, p.Name, p.Version)
+	if err != nil {
+		return s, err
+	}
+	_, err = c.api.parts.Bans.Get(ctx, sagaScope(p.Context, p.Name))
+	if s.Paused = err == nil; errors.Is(err, domain.ErrNotFound) {
+		err = nil
+	}
+	return s, err
 }
 
 // SagaVersions lists the versions of one, newest first.

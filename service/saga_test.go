@@ -368,6 +368,14 @@ func TestASagaIsPausedWhollyOrByItsInstance(t *testing.T) {
 		if got, err := s.as(admin).PauseSaga(t.Context(), whole); err != nil || !got.Done {
 			t.Errorf("pause all: got %+v, %v", got, err)
 		}
+		shows := func(want bool) {
+			t.Helper()
+			got, err := s.as(reader).ShowSaga(t.Context(), api.SagaParams{Context: house, Name: "order"})
+			if err != nil || got.Paused != want {
+				t.Errorf("saga.show says paused %t, %v, want %t", got.Paused, err, want)
+			}
+		}
+		shows(true)
 		bans, err := s.as(reader).ListBans(t.Context(), api.ListBansParams{Context: house})
 		if err != nil || len(bans.Bans) != 1 || bans.Bans[0].Words() != "saga order --context 7" {
 			t.Errorf("bans: got %+v, %v", bans, err)
@@ -375,6 +383,7 @@ func TestASagaIsPausedWhollyOrByItsInstance(t *testing.T) {
 		if got, err := s.as(admin).ResumeSaga(t.Context(), whole); err != nil || !got.Done {
 			t.Errorf("resume all: got %+v, %v", got, err)
 		}
+		shows(false)
 		if bans, err := s.as(reader).ListBans(t.Context(), api.ListBansParams{Context: house}); err != nil || len(bans.Bans) != 0 {
 			t.Errorf("bans: got %+v, %v", bans, err)
 		}

@@ -173,8 +173,8 @@ func (c Caller) FollowHistory(ctx context.Context, params any, emit func(api.Eve
 	return emit(api.Event{Name: api.EventEnd, Data: in})
 }
 
-func sagaScope(p *api.SteerSagaParams) domain.BanScope {
-	return domain.BanScope{Kind: domain.BanSaga, Context: p.Context, Name: p.Name}
+func sagaScope(tenant domain.TenantID, name string) domain.BanScope {
+	return domain.BanScope{Kind: domain.BanSaga, Context: tenant, Name: name}
 }
 
 // sagaPaused is the reason of a ban that is a pause.
@@ -192,7 +192,7 @@ func (c Caller) PauseSaga(ctx context.Context, p api.SteerSagaParams) (api.SagaD
 	if _, err := engine.Definition(ctx, p.Context, p.Name, 0); err != nil {
 		return api.SagaDone{}, err
 	}
-	return api.SagaDone{Saga: p.Name, Correlation: "", Done: true}, c.pauseBy(ctx, sagaScope(&p), sagaPaused)
+	return api.SagaDone{Saga: p.Name, Correlation: "", Done: true}, c.pauseBy(ctx, sagaScope(p.Context, p.Name), sagaPaused)
 }
 
 // ResumeSaga ends either.
@@ -207,7 +207,7 @@ func (c Caller) ResumeSaga(ctx context.Context, p api.SteerSagaParams) (api.Saga
 	if _, err := engine.Definition(ctx, p.Context, p.Name, 0); err != nil {
 		return api.SagaDone{}, err
 	}
-	return api.SagaDone{Saga: p.Name, Correlation: "", Done: true}, c.resumeBy(ctx, sagaScope(&p))
+	return api.SagaDone{Saga: p.Name, Correlation: "", Done: true}, c.resumeBy(ctx, sagaScope(p.Context, p.Name))
 }
 
 // pauseBy holds something up for whoever may pause it, who need not be one who
