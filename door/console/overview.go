@@ -185,12 +185,23 @@ func (v *visit) figures() (list []figure, err error) {
 		return grouped(n)
 	}
 	runs := figure{Name: "jobs running", Value: count(live.Running), Link: v.path("jobs?phase=running"), Class: running}
-	if live.Suspended > 0 {
-		runs.Note, runs.More = count(live.Suspended)+" more suspended", v.path("jobs?phase=suspended")
+	var beside []string // what has begun, too
+	for _, more := range []struct {
+		n           int
+		what, phase string
+	}{{live.Suspended, " more suspended", "suspended"}, {live.Retrying, " between attempts", "retrying"}} {
+		if more.n > 0 {
+			beside = append(beside, count(more.n)+more.what)
+			runs.More = cmp.Or(runs.More, v.path("jobs?phase=%s", more.phase))
+		}
 	}
+	runs.Note = strings.Join(beside, ", ")
 	waits := figure{Name: "jobs waiting for a runner", Value: count(live.Waiting), Link: v.path("jobs?status=dispatched"), Class: waiting}
 	if live.OldestMs != 0 {
 		waits.Note = "the oldest for " + v.at(live.OldestMs).Ago
+	}
+	if live.Blocked > 0 {
+		waits.Note = strings.TrimPrefix(waits.Note+", "+count(live.Blocked)+" more for what they need", ", ")
 	}
 	list = []figure{runs, waits}
 	hour, err := v.lastHour()

@@ -125,7 +125,10 @@ func (v *visit) sagaPage() error {
 		}
 		b.Tabs = append(b.Tabs, tab{t.Name, link, t.Key == b.Tab})
 	}
-	b.Actions = v.sagaActions(name)
+	if s.Paused {
+		b.Facts = append(b.Facts, fact{Name: "paused", Text: "it takes no event until it is resumed"})
+	}
+	b.Actions = v.sagaActions(name, s.Paused)
 	command := v.command("saga", "show", name)
 	switch b.Tab {
 	case "instances":
@@ -248,13 +251,13 @@ func reactionsOf(on map[string]domain.Reaction) string {
 	return strings.Join(parts, "; ")
 }
 
-// sagaActions are what can be done with a whole saga.
-func (v *visit) sagaActions(name string) (list []action) {
-	if v.may(api.SagaPause.Operation) {
+// sagaActions are what can be done with a whole saga: it is either paused, or not.
+func (v *visit) sagaActions(name string, paused bool) (list []action) {
+	if !paused && v.may(api.SagaPause.Operation) {
 		list = append(list, action{Name: "Pause", Verb: "Pause the saga", Post: v.sagaPath(name) + "/pause",
 			Will: "None of its instances takes an event until it is resumed; events wait in their streams.", Command: v.command("saga", "pause", name)})
 	}
-	if v.may(api.SagaResume.Operation) {
+	if paused && v.may(api.SagaResume.Operation) {
 		list = append(list, action{Name: "Resume", Verb: "Resume the saga", Post: v.sagaPath(name) + "/resume",
 			Will: "It takes events again, from where it stopped.", Command: v.command("saga", "resume", name)})
 	}

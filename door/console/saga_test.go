@@ -65,6 +65,16 @@ func TestASagaWithItsInstances(t *testing.T) {
 	b.has(b.get(200, path("sagas/order?tab=lag")), "AGGREGATE_EVENTS")
 	b.get(404, path("sagas/nowhere"))
 
+	// It is paused or not: one of the two is offered.
+	saga := b.get(200, path("sagas/order"))
+	b.has(saga, "Pause the saga")
+	b.hasNot(saga, "Resume the saga")
+	b.post(200, path("sagas/order/pause"))
+	saga = b.get(200, path("sagas/order"))
+	b.has(saga, "Resume the saga", "it takes no event until it is resumed")
+	b.hasNot(saga, "Pause the saga")
+	b.post(200, path("sagas/order/resume"))
+
 	a := b.get(200, path("sagas/order/instance?id=ann"))
 	b.has(a, "held → open", "open → held", "Held ×2", "<title>held: running", `data-live="/console/live?page=`, "Pause",
 		"ramet saga history order ann --context 7")
