@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
@@ -112,6 +113,8 @@ func (c Caller) effectsMissing(ctx context.Context, tenant domain.TenantID, def 
 	return missing(def, served, mine)
 }
 
+const lookForEffects = "; `ramet effect list` shows those of a node"
+
 // missing are the effects of a saga that are not among those served.
 func missing(def *domain.SagaDefinition, served map[string]bool, mine []string) (list []domain.Fault) {
 	look := func(path string, names []string) {
@@ -119,7 +122,7 @@ func missing(def *domain.SagaDefinition, served map[string]bool, mine []string) 
 			if served[name] {
 				continue
 			}
-			hint := "; `ramet effect list` shows those of a node"
+			hint := lookForEffects
 			if near := domain.Nearest(name, mine); near != "" {
 				hint = fmt.Sprintf("; did you mean %q?", near)
 			}
@@ -154,8 +157,8 @@ func (c Caller) effectsLacking(ctx context.Context, tenant domain.TenantID) (fou
 			if err != nil {
 				continue
 			}
-			for _, lack := range missing(s.Definition, served, mine) {
-				found = append(found, domain.Finding{Key: "saga " + entry.Name, Text: lack.Text})
+			if lacks := missing(s.Definition, served, mine); len(lacks) > 0 {
+				found = append(found, domain.Finding{Key: "saga " + entry.Name, Text: lacksText(lacks)})
 			}
 		}
 		if after = next; after == "" {
@@ -163,6 +166,27 @@ func (c Caller) effectsLacking(ctx context.Context, tenant domain.TenantID) (fou
 		}
 	}
 	return found
+}
+
+// lackedMost is how many effects that a saga lacks are named.
+const lackedMost = 5
+
+// lacksText says all that a saga lacks in one: five effects are one thing to look at.
+func lacksText(lacks []domain.Fault) string {
+	var texts []string
+	for _, lack := range lacks {
+		if !slices.Contains(texts, lack.Text) { // one may stand among those of the compensation, too
+			texts = append(texts, lack.Text)
+		}
+	}
+	more := ""
+	if n := len(texts) - lackedMost; n > 0 {
+		texts, more = texts[:lackedMost], fmt.Sprintf("; and %d more", n)
+	}
+	for i := range texts[:len(texts)-1] { // the last says where one looks
+		texts[i] = strings.TrimSuffix(texts[i], lookForEffects)
+	}
+	return strings.Join(texts, "; ") + more
 }
 
 // effectsServed are the effects that a node does for a context which is alive and on duty
