@@ -15,7 +15,8 @@ import (
 func TestWhatIsUnderstoodInPartStops(t *testing.T) {
 	const workflow = "on: push\njobs:\n  a:\n"
 	for _, tc := range []struct{ name, format, text, want string }{
-		{"http", "dagu", "steps:\n- {name: a, executor: http, command: GET https://example.org, repeatPolicy: {repeat: true, intervalSec: 5}}", "http is not understood"},
+		{"http", "dagu", "steps:\n- {name: a, executor: http, command: GET https://example.org, repeatPolicy: {repeat: true, intervalSec: 5}}",
+			"http is not understood"},
 		{"docker", "dagu", "steps:\n- {name: a, executor: {type: docker, config: {image: alpine}}, command: rm -rf /data}", "docker is not understood"},
 		{"ssh", "dagu", "steps:\n- {name: a, type: ssh, with: {host: h}, command: rm -rf /data, preconditions: [test -f /x]}", "ssh is not understood"},
 		{"mail", "dagu", "steps:\n- {name: a, executor: {type: mail, config: {to: x}}, repeatPolicy: {limit: 3, repeat: true}}", "mail is not understood"},
@@ -32,9 +33,12 @@ func TestWhatIsUnderstoodInPartStops(t *testing.T) {
 		{"shell", "github-actions", workflow + "    steps: [{run: 'true', shell: pwsh}]", "pwsh"},
 		{"workflow", "github-actions", workflow + "    uses: ./.github/workflows/b.yml\n    with: {x: \"${{ secrets.KEY }}\"}", "cannot be given to a flow"},
 		{"input without a name", "github-actions", workflow + "    uses: ./.github/workflows/b.yml\n    with: {\"a b/c\": d}", "cannot be given to a flow"},
-		{"workflow", "conductor", `{"name":"w","tasks":[{"type":"SUB_WORKFLOW","name":"s","taskReferenceName":"a","subWorkflowParam":{"name":"b"},"inputParameters":{"x":"${workflow.input}"}}]}`,
+		{"workflow", "conductor", `{"name":"w","tasks":[{"type":"SUB_WORKFLOW","name":"s","taskReferenceName":"a",
+			"subWorkflowParam":{"name":"b"},"inputParameters":{"x":"${workflow.input}"}}]}`,
 			"cannot be given to a flow"},
-		{"terminate", "conductor", `{"name":"w","tasks":[{"type":"TERMINATE","taskReferenceName":"a","inputParameters":{"terminationStatus":"COMPLETED"}},{"type":"HTTP","name":"h","taskReferenceName":"h","inputParameters":{"http_request":{"uri":"http://example.org"}}}]}`,
+		{"terminate", "conductor", `{"name":"w","tasks":[
+			{"type":"TERMINATE","taskReferenceName":"a","inputParameters":{"terminationStatus":"COMPLETED"}},
+			{"type":"HTTP","name":"h","taskReferenceName":"h","inputParameters":{"http_request":{"uri":"http://example.org"}}}]}`,
 			"TERMINATE of a flow that succeeds"},
 	} {
 		t.Run(tc.format+" "+tc.name, func(t *testing.T) {
@@ -66,7 +70,8 @@ func TestStepsOfOtherShellsRepeatToo(t *testing.T) {
 	in, err := migrate.Import("dagu", "f", []byte(`
 params: {KIND: full}
 steps:
-- {name: a, command: python3, script: "import os\nraise SystemExit(0 if os.environ['RAMET_ROUND'] == '3' else 1)", repeatPolicy: {repeat: until, exitCode: [0], limit: 9}}
+- {name: a, command: python3, script: "import os\nraise SystemExit(0 if os.environ['RAMET_ROUND'] == '3' else 1)",
+   repeatPolicy: {repeat: until, exitCode: [0], limit: 9}}
 - {name: b, run: sub, preconditions: [test -n "$KIND", {condition: $KIND, expected: full}]}
 - {name: c, command: echo c}
 - {name: d, command: echo d, continueOn: {skipped: true}, precondition: test -z "$KIND"}
