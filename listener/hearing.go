@@ -63,6 +63,7 @@ type one struct {
 	m     stream.Message
 	event *domain.Event
 	req   *flow.Request // nil: it starts nothing
+	again bool          // its flow was there
 	err   error         // why it is no event, or an expression fails on it
 }
 
@@ -82,7 +83,7 @@ func (h *hearing) deal(ctx context.Context, list []stream.Delivery) (held bool, 
 		receipts, err := h.w.flows.Submit(ctx, h.tenant, reqs)
 		for i, o := range of {
 			if o.err = err; err == nil {
-				o.err = receipts[i].Err
+				o.err, o.again = receipts[i].Err, receipts[i].Existing
 			}
 		}
 	}
@@ -142,12 +143,12 @@ func (h *hearing) settle(ctx context.Context, o *one) (again bool, err error) {
 			h.noted = time.Time{}
 			h.write(ctx, 0, "")
 		}
-		return false, o.d.Ack(ctx)
+		return false, h.ended(ctx, o, o.outcome())
 	case errors.Is(o.err, domain.ErrInvalid), errors.Is(o.err, domain.ErrLimit):
 		if err := h.bury(ctx, o); err != nil {
 			return false, h.changed(ctx, err)
 		}
-		return false, o.d.Ack(ctx)
+		return false, h.ended(ctx, o, Dead)
 	}
 	if errors.Is(o.err, domain.ErrConflict) {
 		if err := h.changed(ctx, o.err); errors.Is(err, errChanged) {
@@ -155,7 +156,30 @@ func (h *hearing) settle(ctx context.Context, o *one) (again bool, err error) {
 		}
 	}
 	h.hold(ctx, o)
+	h.tell(Held)
 	return true, o.d.Nak(ctx, h.w.cfg.HeldPause)
+}
+
+// outcome is what became of an event that nothing is wrong with.
+func (o *one) outcome() string {
+	switch {
+	case o.req == nil:
+		return Passed
+	case o.again:
+		return Duplicate
+	}
+	return Started
+}
+
+// ended tells the broker that an event is dealt with. It is counted before: what is not
+// acknowledged comes again, and is a duplicate then.
+func (h *hearing) ended(ctx context.Context, o *one, outcome string) error {
+	h.tell(outcome)
+	return o.d.Ack(ctx)
+}
+
+func (h *hearing) tell(outcome string) {
+	h.w.cfg.Observer.ListenerRead(h.tenant, h.l.Name, outcome, outcome == Started || outcome == Duplicate)
 }
 
 // changed is errChanged for a conflict with a listener that is another by now, else err.

@@ -302,6 +302,8 @@ type dead map[domain.DeadKind]int
 
 func (d dead) ListenerDead(kind domain.DeadKind) { d[kind]++ }
 
+func (dead) ListenerRead(domain.TenantID, string, string, bool) {}
+
 // A flood of events that nobody can read writes a line a minute, with the number of those in between,
 // which comes by itself; metrics have each.
 func TestAFloodOfDeadLettersDoesNotFillTheLog(t *testing.T) {

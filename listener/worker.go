@@ -59,11 +59,27 @@ type Config struct {
 type Observer interface {
 	// ListenerDead is told of a dead letter.
 	ListenerDead(kind domain.DeadKind)
+	// ListenerRead is told what became of an event, by one of [Outcomes]; made says that a flow
+	// is there for it.
+	ListenerRead(tenant domain.TenantID, listener, outcome string, made bool)
 }
 
 type noObserver struct{}
 
-func (noObserver) ListenerDead(domain.DeadKind) {}
+func (noObserver) ListenerDead(domain.DeadKind)                       {}
+func (noObserver) ListenerRead(domain.TenantID, string, string, bool) {}
+
+// What becomes of an event that is read.
+const (
+	Started   = "started"   // a flow
+	Duplicate = "duplicate" // its flow was there
+	Passed    = "passed"    // it is not wanted
+	Dead      = "dead"      // it is a dead letter
+	Held      = "held"      // it comes again
+)
+
+// Outcomes are all of them.
+var Outcomes = []string{Started, Duplicate, Passed, Dead, Held}
 
 // Worker starts flows for the events of all listeners, together with those of other nodes.
 type Worker struct {

@@ -50,6 +50,7 @@ func (n *Node) openSagas(ctx context.Context) error {
 	c := n.cfg.Sagas
 	if c.Log != nil {
 		n.Listeners = listener.New(precondition.Over(n.board), c.Log, c.Names, n.cfg.Logger)
+		n.Metrics.ExpectEvents(listener.Outcomes...)
 		n.listeners = listener.NewWorker(n.Listeners, permittedFlows{n.Flows, n.mayMake, "listener"}, listener.Config{AckWait: n.cfg.Lease,
 			Logger: n.cfg.Logger, Observer: n.Metrics,
 			May: func() (bool, <-chan struct{}) { return n.Duties.May(domain.RoleSaga) }})

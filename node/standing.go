@@ -29,10 +29,13 @@ const (
 	// standingSpaces bounds the contexts whose files are counted.
 	standingSpaces = 500
 	// standingQueues bounds the queues of contexts that are looked at, each of which costs
-	// three small reads; standingTypes the script types of workers, standingSagas the sagas.
+	// three small reads; standingTypes the script types of workers, standingSagas the sagas,
+	// and standingListeners the listeners, each of which costs three requests of the broker.
 	standingQueues = 500
 	standingTypes  = 100
 	standingSagas  = 200
+
+	standingListeners = 200
 )
 
 // standings keep the last look.
@@ -63,6 +66,7 @@ func (n *Node) Standing() telemetry.Standing {
 	l.others()
 	l.contexts()
 	l.sagas()
+	l.listeners()
 	if n.cfg.BoardSize != nil {
 		l.is.BoardBytes = n.cfg.BoardSize()
 	}
@@ -250,6 +254,20 @@ func (l *survey) sagas() {
 	l.is.Partial = l.is.Partial || len(boxes) > standingSagas
 	for _, b := range boxes[:min(len(boxes), standingSagas)] {
 		l.is.Outboxes = append(l.is.Outboxes, telemetry.OutboxStanding{Context: b.Tenant, Saga: b.Saga, Items: b.Items, Oldest: l.since(b.Oldest)})
+	}
+}
+
+// listeners are how far all of them are behind. Nobody leads a listener, and one that no node
+// serves is behind as well, so every node with streams looks at all.
+func (l *survey) listeners() {
+	if l.n.Listeners == nil {
+		return
+	}
+	list, whole := l.n.Listeners.Standings(l.ctx, standingListeners)
+	l.is.Partial = l.is.Partial || !whole
+	l.is.Listeners = make([]telemetry.ListenerStanding, len(list)) // none is a number, too
+	for i, s := range list {
+		l.is.Listeners[i] = telemetry.ListenerStanding{Context: s.Tenant, Listener: s.Listener, Behind: s.Behind, Oldest: l.since(s.Oldest)}
 	}
 }
 

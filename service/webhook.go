@@ -24,6 +24,7 @@ type Webhooks interface {
 	Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, error)
 	Receive(ctx context.Context, tenant domain.TenantID, name string, d webhook.Delivery) (webhook.Asked, error)
 	Settle(ctx context.Context, tenant domain.TenantID, a webhook.Asked, err error)
+	TurnedAway(outcome string)
 }
 
 // deliverTries is how often a delivery is looked at anew because its webhook was changed
@@ -195,8 +196,16 @@ func (s *Service) Deliver(ctx context.Context, tenant domain.TenantID, name stri
 			break
 		}
 	}
-	out.Ignored = err == nil && a.Request == nil
+	a.Existing, out.Ignored = out.Existing, err == nil && a.Request == nil
 	return out, func() { s.parts.Webhooks.Settle(context.WithoutCancel(ctx), tenant, a, err) }, err
+}
+
+// DeliveryTurnedAway counts a delivery that a door has refused before it was read, by one of
+// [webhook.Outcomes].
+func (s *Service) DeliveryTurnedAway(outcome string) {
+	if s.parts.Webhooks != nil {
+		s.parts.Webhooks.TurnedAway(outcome)
+	}
 }
 
 // changed reports whether a webhook is another than it was for a delivery.

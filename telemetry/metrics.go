@@ -37,6 +37,8 @@ type Metrics struct {
 	sagas     sagaMetrics
 	effects   effectMetrics
 	schedules scheduleMetrics
+	webhooks  webhookMetrics
+	listeners listenerMetrics
 	board     boardMetrics
 	requests  requestMetrics
 	shown     shown
@@ -71,8 +73,11 @@ func NewMetrics(contexts ...domain.TenantID) *Metrics {
 	m.sagas.register(r)
 	m.effects.register(r)
 	m.schedules.register(r)
+	m.webhooks.register(r)
+	m.listeners.register(r)
 	m.board.register(r)
 	m.requests.register(r)
+	m.shown.own = m.context
 	m.shown.register(r)
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registered = r.all

@@ -105,6 +105,25 @@ func TestMetrics(t *testing.T) {
 			m.ScheduleTimes(7, "nightly", domain.ScheduleMade, 1, 2*time.Second)
 			m.ScheduleTimes(7, "nightly", domain.ScheduleMissed, 9, 0)
 		}, want: []string{`ramet_schedule_times_total{outcome="missed"} 9`, "ramet_schedule_lateness_seconds_sum 2"}, not: "nightly"},
+		{name: "deliveries are counted by outcome, those without a webhook too, and names are nobody's to choose", do: func(m *telemetry.Metrics) {
+			m.ExpectDeliveries("started", "locked")
+			m.Delivered(7, "deploy", "started", true)
+			m.Delivered(7, "", "unknown", false)
+		}, want: []string{`ramet_webhook_deliveries_total{outcome="started"} 1`, `ramet_webhook_deliveries_total{outcome="unknown"} 1`,
+			`ramet_webhook_deliveries_total{outcome="locked"} 0`}, not: "deploy"},
+		{name: "events of listeners are counted by outcome", do: func(m *telemetry.Metrics) {
+			m.ExpectEvents("started", "held")
+			m.ListenerRead(7, "shipped", "held", false)
+		}, want: []string{`ramet_listener_events_total{outcome="held"} 1`, `ramet_listener_events_total{outcome="started"} 0`}, not: "shipped"},
+		{name: "listeners are behind together", do: func(m *telemetry.Metrics) {
+			m.ShowStanding(func() telemetry.Standing {
+				return telemetry.Standing{Listeners: []telemetry.ListenerStanding{{Context: 7, Listener: "shipped", Behind: 3, Oldest: time.Minute},
+					{Context: 8, Listener: "paid", Behind: 2, Oldest: time.Hour}}}
+			})
+		}, want: []string{"ramet_listener_behind_events 5", "ramet_listener_lag_seconds 3600"}, not: "shipped"},
+		{name: "no listener is no lag, and a node without streams says nothing", do: func(m *telemetry.Metrics) {
+			m.ShowStanding(func() telemetry.Standing { return telemetry.Standing{Listeners: []telemetry.ListenerStanding{}} })
+		}, want: []string{"ramet_listener_behind_events 0"}},
 		{name: "commits are timed and measured", do: func(m *telemetry.Metrics) {
 			m.Committed("ok", 3, 1000, 2*time.Millisecond)
 			m.BoardFailed("claim")
@@ -155,17 +174,49 @@ func TestContextsThatAreChosen(t *testing.T) {
 		m.AttemptBegun(tenant, "v", false, time.Second)
 		m.AttemptEnded(tenant, "v", domain.JobFinished, "", time.Second)
 		m.ScheduleTimes(tenant, "nightly", domain.ScheduleMade, 1, 0)
+		m.Delivered(tenant, "deploy", "started", true)
+		m.Delivered(tenant, "", "unknown", false)
+		m.ListenerRead(tenant, "shipped", "started", true)
 	}
+	m.ShowStanding(func() telemetry.Standing {
+		return telemetry.Standing{Listeners: []telemetry.ListenerStanding{{Context: 7, Listener: "shipped", Behind: 3}, {Context: 8, Listener: "shipped"}}}
+	})
 	got := scrape(t, m)
 	for _, want := range []string{`ramet_context_attempts_ended_total{context="context:7",script_type="v",status="finished"} 1`,
 		`ramet_context_job_wait_duration_seconds_count{context="context:7"} 1`,
-		`ramet_schedule_last_success_timestamp_seconds{context="context:7",schedule="nightly"}`} {
+		`ramet_schedule_last_success_timestamp_seconds{context="context:7",schedule="nightly"}`,
+		`ramet_context_webhook_deliveries_total{context="context:7",outcome="started",webhook="deploy"} 1`,
+		`ramet_webhook_last_success_timestamp_seconds{context="context:7",webhook="deploy"}`,
+		`ramet_context_listener_events_total{context="context:7",listener="shipped",outcome="started"} 1`,
+		`ramet_listener_last_success_timestamp_seconds{context="context:7",listener="shipped"}`,
+		`ramet_context_listener_behind_events{context="context:7",listener="shipped"} 3`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
 		}
 	}
 	if strings.Contains(got, "context:8") {
 		t.Error("a context that was not chosen has series of its own")
+	}
+	if strings.Contains(got, `outcome="unknown",webhook=`) {
+		t.Error("what is no webhook has a series of its own")
+	}
+}
+
+// TestNamesThatComeAndGoAreBounded: who deletes and makes webhooks all day makes no series all day.
+func TestNamesThatComeAndGoAreBounded(t *testing.T) {
+	m := telemetry.NewMetrics(7)
+	for i := range 3 * domain.MaxWebhooksOf {
+		m.Delivered(7, fmt.Sprint("w", i), "started", true)
+		m.ListenerRead(7, fmt.Sprint("l", i), "started", true)
+	}
+	got := scrape(t, m)
+	for metric, most := range map[string]int{"ramet_context_webhook_deliveries_total{": domain.MaxWebhooksOf, "ramet_context_listener_events_total{": domain.MaxListenersOf} {
+		if n := strings.Count(got, "\n"+metric); n != most+1 {
+			t.Errorf("%s has %d series, want %d and one for all others", metric, n, most)
+		}
+	}
+	if want := fmt.Sprintf(`ramet_context_webhook_deliveries_total{context="context:7",outcome="started",webhook="other"} %d`, 2*domain.MaxWebhooksOf); !strings.Contains(got, want) {
+		t.Errorf("want %s", want)
 	}
 }
 
@@ -209,7 +260,8 @@ func everything(m *telemetry.Metrics) {
 		return telemetry.Standing{Queues: []telemetry.QueueStanding{{Type: "v"}}, Others: []telemetry.ItemStanding{{Queue: "msg_out"}},
 			Slots: []telemetry.SlotStanding{{Type: "v"}}, Contexts: []telemetry.ContextStanding{{Context: 7}},
 			Sagas:    []telemetry.SagaStanding{{Context: 7, Saga: "order"}},
-			Outboxes: []telemetry.OutboxStanding{{Context: 7, Saga: "order"}}, Streams: []telemetry.StreamStanding{{Stream: "s"}}}
+			Outboxes: []telemetry.OutboxStanding{{Context: 7, Saga: "order"}}, Streams: []telemetry.StreamStanding{{Stream: "s"}},
+			Listeners: []telemetry.ListenerStanding{{Context: 7, Listener: "shipped"}}}
 	})
 	m.JobsClaimed("v", 1)
 	m.AttemptBegun(7, "v", true, time.Second)
@@ -231,6 +283,8 @@ func everything(m *telemetry.Metrics) {
 	m.SagaDead(domain.DeadSaga)
 	m.ListenerDead(domain.DeadEvent)
 	m.ScheduleTimes(7, "nightly", domain.ScheduleMade, 1, time.Second)
+	m.Delivered(7, "deploy", "started", true)
+	m.ListenerRead(7, "shipped", "started", true)
 	m.MessageSent("job")
 	m.MessageReceived("job")
 	m.MessageRefused("replayed")

@@ -23,6 +23,8 @@ type Standing struct {
 	Sagas    []SagaStanding
 	Outboxes []OutboxStanding
 	Streams  []StreamStanding
+	// Listeners are those of the whole board that are not paused; nil: this node has no streams.
+	Listeners []ListenerStanding
 	// BoardBytes is what the board takes on this node's disk; less than 0: it is elsewhere.
 	BoardBytes int64
 	Kept
@@ -102,6 +104,7 @@ type shown struct {
 	resp             func() (by map[string]int64, failed int64)
 	late, disk       func() float64
 	standing         func() Standing
+	own              func(domain.TenantID) (label string, own bool)
 
 	of struct {
 		denials, dropped, used, refused, commands, failed, late, disk *prometheus.Desc
@@ -109,6 +112,7 @@ type shown struct {
 		ownWaiting, ownOldest, ownRunning, ownCap                     *prometheus.Desc
 		behind, lag, outbox, outboxAge, messages, bytes, boardBytes   *prometheus.Desc
 		archiveBytes, artifactBytes                                   *prometheus.Desc
+		events, eventLag, ownEvents, ownLag                           *prometheus.Desc
 		partial, took                                                 *prometheus.Desc
 	}
 }
@@ -164,6 +168,13 @@ func (s *shown) register(r *registrar) {
 	o.outbox = gauge("ramet_saga_outbox_items", "Work of sagas that waits to be sent, in the partitions that this node has.",
 		"What takes it (streams, jobs, effects) is away or slow; the log says which.", "context", "saga")
 	o.outboxAge = gauge("ramet_saga_outbox_age_seconds", "How long ago the oldest of it was made.", "As `ramet_saga_outbox_items`.", "context", "saga")
+	o.events = ofBoard("ramet_listener_behind_events", "Events that listeners have not dealt with yet, of all listeners that are not paused.",
+		"It grows: see `ramet_listener_lag_seconds`.")
+	o.eventLag = ofBoard("ramet_listener_lag_seconds", "How old the oldest event is that a listener has not dealt with yet.",
+		"More than seconds: no node serves listeners, or what an event is to start cannot be started; `ramet listener list`, `ramet doctor`.")
+	o.ownEvents = ofBoard("ramet_context_listener_behind_events", "Events that a listener of the contexts in `metrics_contexts` has not dealt with yet.",
+		"As `ramet_listener_behind_events`.", "context", "listener")
+	o.ownLag = ofBoard("ramet_context_listener_lag_seconds", "How old the oldest of them is.", "As `ramet_listener_lag_seconds`.", "context", "listener")
 	o.messages = ofBoard("ramet_stream_messages", "Messages that an event stream holds.", "It bounds how far back sagas can be rebuilt.", "stream")
 	o.bytes = ofBoard("ramet_stream_bytes", "Their bytes.", "See that the disk of the streams has room.", "stream")
 	o.boardBytes = gauge("ramet_board_size_bytes", "What the embedded board takes on disk.", "What has ended leaves it after `retention`, once it is archived.")
@@ -264,6 +275,9 @@ func (s *shown) collect(is Standing, gauge func(d *prometheus.Desc, v float64, l
 	for _, st := range is.Streams {
 		gauge(o.messages, float64(st.Messages), st.Stream)
 		gauge(o.bytes, float64(st.Bytes), st.Stream)
+	}
+	if is.Listeners != nil {
+		s.listeners(is.Listeners, gauge)
 	}
 	if is.BoardBytes >= 0 {
 		gauge(o.boardBytes, float64(is.BoardBytes))

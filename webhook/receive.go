@@ -40,6 +40,10 @@ type Asked struct {
 	Webhook *domain.Webhook
 	// Request is the flow that it asks for; nil: `when` did not hold, and there is none.
 	Request *flow.Request
+	// Existing says that its flow was there already. Who makes flows sets it.
+	Existing bool
+
+	refused string // the outcome, where [Store.Receive] refused it and the error's kind does not say it
 }
 
 // Receive looks at a delivery: whether it is proven, whether there is room for it, and which
@@ -60,17 +64,26 @@ func (s *Store) Receive(ctx context.Context, tenant domain.TenantID, name string
 	a := Asked{Webhook: w}
 	secrets, err := s.open(ctx, tenant, name, sealed)
 	if err != nil {
+		if lost(err) {
+			a.refused = Locked
+		}
 		s.log.Error("the secret of a webhook cannot be read", "context", uint32(tenant), "webhook", name, "err", err)
 		return a, domain.Unavailablef("this node cannot check signatures now")
 	}
 	id, err := schemes[w.SchemeOr()].verify(d, secrets, now)
 	if err != nil {
+		a.refused = Unsigned
+		if errors.As(err, new(*tooOld)) {
+			a.refused = TooOld
+		}
 		return a, &unproven{err.Error()}
 	}
 	if after, ok := s.take(place{tenant, name}, id, w.Rate(), now); !ok {
+		a.refused = RateReached
 		return a, &TooOften{w.Rate(), after}
 	}
 	if w.Paused {
+		a.refused = Paused
 		return a, domain.Unavailablef("webhook %q is paused", name)
 	}
 	params, holds, err := wants(ctx, w, d, id)
@@ -195,9 +208,10 @@ type note struct {
 	written          time.Time
 }
 
-// Settle writes down what became of a delivery that made no flow, or gathers it. Call it after
+// Settle counts a delivery, and writes down what became of one that made no flow, or gathers it. Call it after
 // the answer: who sends must not see by its time whether there is such a webhook.
 func (s *Store) Settle(ctx context.Context, tenant domain.TenantID, a Asked, err error) {
+	s.count(tenant, a, err)
 	if a.Webhook == nil || err == nil && a.Request != nil {
 		return
 	}

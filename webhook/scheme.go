@@ -143,11 +143,16 @@ func (s scheme) verify(d Delivery, secrets []string, now time.Time) (id string, 
 		return "", errors.New("the time that is signed is no number of seconds")
 	}
 	if off := now.Sub(time.Unix(seconds, 0)); off > domain.WebhookTolerance || off < -domain.WebhookTolerance {
-		return "", errors.New("the time that is signed is " + off.Truncate(time.Second).String() + " away from this node's clock; want " +
-			domain.WebhookTolerance.String() + " at most")
+		return "", &tooOld{"the time that is signed is " + off.Truncate(time.Second).String() + " away from this node's clock; want " +
+			domain.WebhookTolerance.String() + " at most"}
 	}
 	return s.id(d), nil
 }
+
+// tooOld says that a signature is right, of a time that is too far away.
+type tooOld struct{ text string }
+
+func (e *tooOld) Error() string { return e.text }
 
 func missing(header string) error { return errors.New("there is no header " + header) }
 

@@ -32,11 +32,12 @@ type Sealer interface {
 // Store keeps the webhooks of all contexts. What is known of them stands on the board; what it
 // has in memory is how much of their rates is used here. It is safe for concurrent use.
 type Store struct {
-	board board.Board
-	seal  Sealer
-	rooms *room.Room
-	log   *slog.Logger
-	seed  maphash.Seed // of the sums of ids
+	board    board.Board
+	seal     Sealer
+	rooms    *room.Room
+	log      *slog.Logger
+	seed     maphash.Seed // of the sums of ids
+	observer Observer
 
 	mu    sync.Mutex
 	rates map[place]*rate
@@ -58,7 +59,7 @@ func New(b board.Board, seal Sealer, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{board: b, seal: seal, rooms: room.New(b, "webhook"), log: log, seed: maphash.MakeSeed(), rates: map[place]*rate{}, notes: map[place]*note{}}
+	return &Store{board: b, seal: seal, rooms: room.New(b, "webhook"), log: log, seed: maphash.MakeSeed(), observer: noObserver{}, rates: map[place]*rate{}, notes: map[place]*note{}}
 }
 
 // sealedAt binds a secret to its webhook.

@@ -54,7 +54,10 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 	if p.node.Listeners != nil {
 		parts.Listeners = p.node.Listeners
 	}
-	parts.Webhooks, parts.PublicURL = webhook.New(precondition.Over(p.board), p.vault, p.log), strings.TrimSuffix(cfg.PublicURL, "/")
+	hooks := webhook.New(precondition.Over(p.board), p.vault, p.log)
+	hooks.Observe(p.metrics)
+	parts.Webhooks, parts.PublicURL = hooks, strings.TrimSuffix(cfg.PublicURL, "/")
+	p.metrics.ExpectDeliveries(webhook.Outcomes...)
 	if p.archive != nil {
 		parts.Archive = p.archive
 	}

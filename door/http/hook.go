@@ -23,13 +23,13 @@ func (d *Door) hook(rw nethttp.ResponseWriter, r *nethttp.Request) {
 	w.operation = "webhook.deliver"
 	leave, err := d.enter(w, r, strangers, false)
 	if err != nil {
-		d.turnAway(w, r, err)
+		d.turnDeliveryAway(w, r, err)
 		return
 	}
 	defer leave()
 	body, err := w.readAll(r, domain.MaxWebhookBody)
 	if err != nil {
-		d.turnAway(w, r, err)
+		d.turnDeliveryAway(w, r, err)
 		return
 	}
 	_ = nethttp.NewResponseController(w).SetReadDeadline(noDeadline)
@@ -43,6 +43,19 @@ func (d *Door) hook(rw nethttp.ResponseWriter, r *nethttp.Request) {
 	// The sender has its answer before anything is written down: see [webhook.Store.Settle].
 	_ = nethttp.NewResponseController(w).Flush()
 	settle()
+}
+
+// turnDeliveryAway answers and counts a delivery that was not read.
+func (d *Door) turnDeliveryAway(w *response, r *nethttp.Request, err error) {
+	outcome := webhook.Cut
+	switch {
+	case errors.As(err, new(*bodyTooLarge)):
+		outcome = webhook.TooLarge
+	case errors.Is(err, domain.ErrExhausted):
+		outcome = webhook.NoRoom
+	}
+	d.api.DeliveryTurnedAway(outcome)
+	d.turnAway(w, r, err)
 }
 
 // strangers is the actor that all deliveries are counted as: nobody's number.
