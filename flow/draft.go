@@ -521,6 +521,17 @@ func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain
 	return j
 }
 
+// Jobs are the jobs of a blueprint's steps, as far as they run in their flow's own context: who
+// could take them is known before there is a flow.
+func Jobs(b *domain.Blueprint) (jobs []*domain.Job) {
+	for i := range b.Steps {
+		if j := stepJob(b, &b.Steps[i], 0); j.ScriptType != "" && j.At == "" {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
 // callText is the script of a job that calls an effect. Each job has a command
 // id of its own: one that is computed from the job's number would come again on
 // another board, and targets would take the call for one that they know.

@@ -104,6 +104,12 @@ func (n *Node) serveListeners(ctx context.Context) error {
 	return n.listeners.Run(ctx)
 }
 
+// ReadsEvents reports whether this node moves sagas and reads events for listeners, or is about to.
+func (n *Node) ReadsEvents() bool {
+	may, _ := n.Duties.May(domain.RoleSaga)
+	return n.sagas != nil && may
+}
+
 // serveEffects is the same for effects. Without streams, or without the role,
 // only the steps of flows call them.
 func (n *Node) serveEffects(ctx context.Context) error {

@@ -177,6 +177,12 @@ func (e *Engine) unserved(ctx context.Context, tenant domain.TenantID) (found []
 	return found, nil
 }
 
+// Attended reports whether a worker of sagas is there, whatever it serves.
+func Attended(ctx context.Context, b board.Board) (bool, error) {
+	there, err := New(b, nil, Config{}).members(ctx, func(string, board.Lease, bool) {})
+	return len(there) > 0, err
+}
+
 // lacks says of a saga who is not there to serve it; "" where each of its partitions has
 // somebody.
 func lacks(s shardOf, name string, there []member) string {

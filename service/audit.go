@@ -52,6 +52,11 @@ func (c Caller) RunAudit(ctx context.Context, p api.AuditParams) (api.AuditRepor
 		lacking, err = c.sagasUnserved(ctx, p.Context)
 		found.Lacking = append(found.Lacking, lacking...)
 	}
+	if err == nil {
+		var lacking []domain.Finding
+		lacking, err = c.startsLacking(ctx, p.Context, 0)
+		found.Lacking = append(found.Lacking, lacking...)
+	}
 	if err != nil || c.api.parts.Post == nil {
 		return api.AuditReport{Context: p.Context, Audit: found}, err
 	}
@@ -80,6 +85,11 @@ func (c Caller) LookForFindings(ctx context.Context, p api.LookParams) (api.Audi
 		}
 		r.Audit = r.With(found)
 	}
+	starts, err := c.startsLacking(ctx, p.Context, lookWithin)
+	if err != nil {
+		return api.AuditReport{}, err
+	}
+	r.Lacking = append(r.Lacking, starts...)
 	if c.api.parts.Sagas != nil {
 		r.Lacking = append(r.Lacking, c.effectsLacking(ctx, p.Context)...)
 		return r, nil

@@ -46,6 +46,7 @@ type Jobs interface {
 	MarkMet(ctx context.Context, tenant domain.TenantID, name string) error
 	AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
 	LookWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
+	Lacks(ctx context.Context, tenant domain.TenantID) (func(*domain.Job) string, error)
 	// Artifacts are the files that jobs have left: see [work.Engine.Artifacts].
 	Artifacts(ctx context.Context, tenant domain.TenantID, of work.Leavers, after work.LeftAt) iter.Seq2[work.LeftFile, error]
 	ArtifactsOf(ctx context.Context, tenant domain.TenantID, job domain.JobKey) (*domain.ArtifactSet, error)
@@ -129,6 +130,9 @@ type Parts struct {
 	// SagasUnserved finds the sagas of a context that no node serves, where Sagas is nil.
 	// Default: there are none.
 	SagasUnserved func(ctx context.Context, tenant domain.TenantID) ([]domain.Finding, error)
+	// ListenersUnserved finds the listeners of a context whose events nobody reads. Default:
+	// there are none.
+	ListenersUnserved func(ctx context.Context, tenant domain.TenantID) ([]domain.Finding, error)
 	// Effects does effects. Default: this node does none.
 	Effects Effects
 	// Tracer takes what is asked for in a trace. Default: nobody.
@@ -141,6 +145,8 @@ type Parts struct {
 	Webhooks Webhooks
 	// Listeners are those of contexts. Default: this node has no streams.
 	Listeners Listeners
+	// NoHTTP says that the node has no address for programs outside.
+	NoHTTP bool
 	// PublicURL is the node's address as people and programs outside know it, without a slash at
 	// its end. Default: none.
 	PublicURL string

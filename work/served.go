@@ -78,6 +78,16 @@ func (e *Engine) Absent(ctx context.Context, role domain.Role) (lack string, err
 	return taker.Absent(runners, role, time.Now()), nil
 }
 
+// Lacks returns what says of a job of a context who is not there now to take it; "" where
+// somebody is. The job need not be there, either.
+func (e *Engine) Lacks(ctx context.Context, tenant domain.TenantID) (lacks func(*domain.Job) string, err error) {
+	s, err := e.serving(ctx, layout.SpaceOf(tenant))
+	return func(j *domain.Job) string {
+		_, lack := s.takers(j)
+		return lack
+	}, err
+}
+
 // takers are those who would take a job; see [taker.Of]. Where foreign runners
 // take from its queue nobody is lacking.
 func (s *serving) takers(j *domain.Job) (takers []domain.Service, lack string) {

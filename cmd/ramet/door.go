@@ -11,8 +11,10 @@ import (
 	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/door/console"
 	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/listener"
 	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/webhook"
 )
@@ -73,6 +75,13 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 		parts.Sagas = p.node.Sagas
 	}
 	parts.SagasUnserved = p.sagasUnserved
+	parts.ListenersUnserved = func(ctx context.Context, t domain.TenantID) ([]domain.Finding, error) {
+		if p.node.ReadsEvents() { // it may not have said so on the board yet
+			return nil, nil
+		}
+		return listener.Unserved(ctx, p.board, p.registry, t)
+	}
+	parts.NoHTTP = p.options.serve && p.options.listen == cli.ListenNone
 	if p.node.Effects != nil {
 		parts.Effects = p.node.Effects
 	}

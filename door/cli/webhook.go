@@ -132,14 +132,27 @@ func (a *app) webhookList() *cobra.Command {
 					return err
 				}
 				return a.print(api.Webhooks{Webhooks: list}, func(t *table) {
-					t.row("WEBHOOK", "SCHEME", "BLUEPRINT", "STARTED", "LAST", "FLOW", "REFUSED", "ERROR")
+					t.row("WEBHOOK", "SCHEME", "BLUEPRINT", "STARTED", "LAST", "FLOW", "REFUSED", "STANDS")
 					for _, w := range list {
-						t.row(w.Name, w.SchemeOr(), w.Blueprint, w.State.Started, clock(w.State.LastMs), flowNamed(w.State.LastFlow), w.State.Refused, w.State.LastError)
+						t.row(w.Name, w.SchemeOr(), w.Blueprint, w.State.Started, clock(w.State.LastMs), flowNamed(w.State.LastFlow), w.State.Refused, webhookStands(&w))
 					}
 				})
 			})
 		},
 	}
+}
+
+// webhookStands says whether a webhook takes deliveries, and what is wrong where it does not.
+func webhookStands(w *api.Webhook) string {
+	switch {
+	case w.Locked != "":
+		return "cannot be opened: " + w.Locked
+	case w.Paused:
+		return "paused"
+	case w.State.RefusedLast():
+		return "refused last: " + w.State.LastError
+	}
+	return "ok"
 }
 
 // flowNamed is a flow's key; "" for none.
