@@ -35,6 +35,16 @@ func (c *Report) nodes(list []domain.Node, now time.Time) {
 	}
 }
 
+// alone says that no node lives on the board beside the one that answered, which ends with the
+// command. A board of one node has no other, whatever its records say.
+func (c *Report) alone(info api.Info, nodes []domain.Node, now time.Time) {
+	other := func(n domain.Node) bool { return n.Seen(now).Alive }
+	if info.Board == "embedded" || !slices.ContainsFunc(nodes, other) {
+		c.add("nodes", Warning, "no node lives on this board: the one that answered is this command itself, runs no jobs and ends with it; "+
+			"start one with `ramet serve`")
+	}
+}
+
 // groupTold is how many nodes are named that are alike.
 const groupTold = 5
 

@@ -23,6 +23,11 @@ func TestDoctorOfWhatANodeStandsOn(t *testing.T) {
 		state string
 		text  string // "": there is no such finding
 	}{
+		{"a command that is a node itself", Answers{Passing: true, Info: api.Info{Board: "redis"}}, "nodes", Warning, "no node lives on this board"},
+		{"beside the record of one that was killed", Answers{Passing: true, Info: api.Info{Board: "embedded"}, Nodes: []domain.Node{alive("a", "v1", 1)}},
+			"nodes", Warning, "no node lives on this board"},
+		{"beside one that lives", Answers{Passing: true, Info: api.Info{Board: "redis"}, Nodes: []domain.Node{alive("a", "v1", 1)}}, "nodes", "", ""},
+		{"a node that stays", Answers{Info: api.Info{Board: "embedded"}}, "nodes", "", ""},
 		{"clocks agree", Answers{Info: api.Info{NowMs: ms(9 * time.Second)}}, "clock", "", ""},
 		{"a clock ahead", Answers{Info: api.Info{Name: "n", NowMs: ms(time.Hour)}}, "clock", Warning, "node n is 1h0m0s ahead of"},
 		{"a clock behind", Answers{Info: api.Info{Name: "n", NowMs: ms(-time.Hour)}}, "clock", Warning, "node n is 1h0m0s behind"},

@@ -56,6 +56,8 @@ type Answers struct {
 	Secrets   []domain.Secret // of the context
 	Peers     []api.PeerView
 	Nodes     []domain.Node // those of the board
+	// Passing says that who answered is there for the time of the command only.
+	Passing bool
 }
 
 // Of is the report of answers, for a program of a version. It is the one order and choice of
@@ -63,6 +65,9 @@ type Answers struct {
 func Of(a Answers, version string, now time.Time) Report {
 	var c Report
 	c.Node(a.Info, version, now)
+	if a.Passing {
+		c.alone(a.Info, a.Nodes, now)
+	}
 	c.nodes(a.Nodes, now)
 	if a.Runners != nil {
 		c.Runners(a.Runners.Runners, now)

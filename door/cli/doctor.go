@@ -61,6 +61,7 @@ func (a *app) checkUp(ctx context.Context, n *client.Client) (doctor.Report, err
 	if told.Info, err = n.Info(ctx); err != nil {
 		return doctor.Report{}, err
 	}
+	told.Passing = a.idle
 	err = a.askMore(ctx, n, &told)
 	return doctor.Of(told, a.hooks.Version, time.Now()), err
 }
