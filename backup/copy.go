@@ -45,7 +45,7 @@ func Copy(ctx context.Context, from, to Side, overwrite bool, progress func(item
 	}
 	switch {
 	case l.goesOn:
-		err = prune(ctx, from.Board, to.Board)
+		err = l.prune(ctx, from.Board)
 	case l.again:
 		err = empty(ctx, to.Board)
 	}

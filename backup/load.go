@@ -30,6 +30,8 @@ type load struct {
 	limit   int  // bytes of a batch
 	again   bool // something may lie under the keys
 	goesOn  bool // with what an interrupted copy has left
+	over    bool // whatever lies there may go
+	entered map[board.Space]bool
 	now     int64
 	batches []board.Batch
 	size    int // of the last batch
@@ -46,7 +48,7 @@ type load struct {
 }
 
 func newLoad(b board.Board) *load {
-	l := &load{board: b, limit: loadBatch, now: time.Now().UnixMilli(), loaded: newDigest(), passing: newDigest(), ends: math.MaxInt64}
+	l := &load{board: b, limit: loadBatch, now: time.Now().UnixMilli(), entered: map[board.Space]bool{0: true}, loaded: newDigest(), passing: newDigest(), ends: math.MaxInt64}
 	if most := b.Limits().Commit; most > 0 {
 		l.limit = min(l.limit, most/2)
 	}
@@ -68,6 +70,7 @@ func begin(ctx context.Context, b board.Board, from string, alone, overwrite boo
 // mark is begin that leaves what lies there.
 func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool) (*load, error) {
 	l := newLoad(b)
+	l.over = overwrite
 	recs, err := b.Get(ctx, 0, layout.Restoring)
 	if err != nil {
 		return nil, err
@@ -91,6 +94,13 @@ func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool
 	} else {
 		l.again = true
 		l.goesOn = recs[0].Get(layout.RestoringFrom) == domain.PlainText(from, 400)
+	}
+	spaces, err := b.Spaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range spaces {
+		l.entered[s] = true
 	}
 	mark := new(board.Batch).Set(layout.Restoring, board.Field{Name: layout.RestoringFrom, Value: domain.PlainText(from, 400)},
 		board.Field{Name: layout.RestoringSinceMs, Value: strconv.FormatInt(l.now, 10)})
@@ -198,6 +208,11 @@ func emptyLive(ctx context.Context, b board.Board, s board.Space) error {
 
 // add takes items, and commits them when there are many.
 func (l *load) add(ctx context.Context, items []item) error {
+	for _, it := range items {
+		if err := l.enter(ctx, it.space); err != nil {
+			return err
+		}
+	}
 	if err := l.displace(ctx, items); err != nil {
 		return err
 	}
@@ -238,6 +253,32 @@ func (l *load) add(ctx context.Context, items []item) error {
 	}
 	return nil
 }
+
+// enter looks whether a space is empty before the first is written there. The board knows only
+// of spaces that it has written to: in another database of the server another program may live,
+// whose keys nobody would find later among those of the load.
+//
+// Errors: [domain.ErrConflict].
+func (l *load) enter(ctx context.Context, s board.Space) error {
+	if l.entered[s] {
+		return nil
+	}
+	l.entered[s] = true
+	keys, _, err := l.board.Keys(ctx, s, "", "", 1)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	return &foreign{fmt.Sprintf("%s in space %d", keys[0], s)}
+}
+
+// foreign is a [domain.ErrConflict]: something lies there that no load has put there.
+type foreign struct{ what string }
+
+func (e *foreign) Error() string {
+	return "the board to fill has " + e.what + ", which is no part of what is to be there: another program's, as it seems. Give the board a server of its " +
+		"own; or remove that, and run the same command again"
+}
+func (e *foreign) Unwrap() error { return domain.ErrConflict }
 
 // callers are the counters of those who may create in a context, whether anything was
 // given out of them or not.

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/layout"
@@ -16,20 +17,18 @@ import (
 const expiryOff = 60_000 // ms
 
 // prune removes from a board that was filled half what the other one has not, or not as the
-// same kind of thing; of what is no record nothing stays.
-func prune(ctx context.Context, from, to board.Board) error {
+// same kind of thing; of what is no record nothing stays. What the other one has not, and no node
+// writes either, is somebody's, and is left to people.
+//
+// Errors: [domain.ErrConflict].
+func (l *load) prune(ctx context.Context, from board.Board) error {
+	to := l.board
 	spaces, err := to.Spaces(ctx)
 	if err != nil {
 		return err
 	}
-	more, err := from.Spaces(ctx) // nothing may have been committed yet to some of them
-	if err != nil {
-		return err
-	}
-	spaces = append(spaces, more...)
-	slices.Sort(spaces)
-	for _, s := range slices.Compact(spaces) {
-		if err := pruneKeys(ctx, from, to, s); err != nil {
+	for _, s := range spaces {
+		if err := l.pruneKeys(ctx, from, s); err != nil {
 			return err
 		}
 		if err := emptyLive(ctx, to, s); err != nil {
@@ -39,7 +38,8 @@ func prune(ctx context.Context, from, to board.Board) error {
 	return emptyAlarms(ctx, to)
 }
 
-func pruneKeys(ctx context.Context, from, to board.Board, s board.Space) error {
+func (l *load) pruneKeys(ctx context.Context, from board.Board, s board.Space) error {
+	to := l.board
 	for cursor := ""; ; {
 		keys, next, err := to.Keys(ctx, s, "", cursor, board.MaxOps)
 		if err != nil {
@@ -57,6 +57,9 @@ func pruneKeys(ctx context.Context, from, to board.Board, s board.Space) error {
 		for i, key := range keys {
 			if s == 0 && key == layout.Restoring || stays(key, want[i], got[i]) {
 				continue
+			}
+			if want[i].Kind == "" && !l.over && !layout.Has(key) {
+				return &foreign{key + " in space " + strconv.FormatUint(uint64(s), 10)}
 			}
 			batch.Delete(key)
 		}
@@ -120,10 +123,10 @@ func (l *load) missing(ctx context.Context, list []item) ([]item, error) {
 }
 
 // displace removes from under the keys of some items what is of a kind that no board has, a
-// string of Redis say: nobody lists it, and nothing could be written there. What such a thing
-// has to itself is another program's, and stays.
+// string of Redis say, where whatever lies there may go: nobody lists it, and nothing could be
+// written there. What such a thing has to itself is another program's, and stays.
 func (l *load) displace(ctx context.Context, list []item) error {
-	if !l.again {
+	if !l.over {
 		return nil
 	}
 	keys := map[board.Space][]string{}

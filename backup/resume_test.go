@@ -3,13 +3,18 @@ package backup_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/ramet-run/ramet/backup"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
+	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/redistest"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -95,7 +100,6 @@ func TestACopyGoesOnWhereItWasKilled(t *testing.T) {
 				{src, *(&board.Batch{Space: 7}).Delete("job:1:20").Delete("set").Include("set", "c")},
 				{src, set("job:1:21", "changed")},
 				{src, set("new", "1")},
-				{dst.Board, set("foreign", "1")},
 				{dst.Board, *(&board.Batch{Space: 7}).Expire("job:1:22", time.Hour).Delete("job:1:23").Include("job:1:23", "no record").SetAlarm("x", time.Now())},
 				{dst.Board, *(&board.Batch{Space: 7}).Live("x", time.Now()).PushLeft("queue:python", "job:1:9")},
 			} {
@@ -111,10 +115,81 @@ func TestACopyGoesOnWhereItWasKilled(t *testing.T) {
 				t.Errorf("%d records were written again, of %d", dst.records, first)
 			}
 			lapsed(t, dst.Board)
-			got, err := dst.Get(t.Context(), 7, "job:1:21", "foreign", "job:1:20", "job:1:22")
-			if err != nil || got[0].Get("a") != "changed" || got[1] != nil || got[2] != nil || got[3].Get("status") != "dispatched" {
+			got, err := dst.Get(t.Context(), 7, "job:1:21", "job:1:20", "job:1:22")
+			if err != nil || got[0].Get("a") != "changed" || got[1] != nil || got[2].Get("status") != "dispatched" {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})
 	}
+}
+
+// TestACopyLeavesKeysOfOthers: a copy is refused where a space has something before the first is
+// written there, or where something comes between two runs that neither the other board nor a
+// node has; unless whatever lies there may go.
+func TestACopyLeavesKeysOfOthers(t *testing.T) {
+	theirs := *(&board.Batch{Space: 7}).Set("theirs", board.Field{Name: "a", Value: "1"})
+	there := func(t *testing.T, b board.Board) bool {
+		t.Helper()
+		recs, err := b.Get(t.Context(), 7, "theirs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return recs[0] != nil
+	}
+	refused := func(t *testing.T, err error) {
+		t.Helper()
+		if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "theirs in space 7") {
+			t.Errorf("got %v", err)
+		}
+	}
+	t.Run("between two runs", func(t *testing.T) {
+		for name, open := range drivers(t) {
+			t.Run(name, func(t *testing.T) {
+				src, dst := memboard.Open(), &failing{Board: open(), last: true}
+				living(t, src)
+				from, to := backup.Side{Board: src, Name: "home"}, backup.Side{Board: dst}
+				if _, err := backup.Copy(t.Context(), from, to, false, nil); !errors.Is(err, errLast) {
+					t.Fatalf("got %v", err)
+				}
+				if err := dst.Commit(t.Context(), theirs); err != nil {
+					t.Fatal(err)
+				}
+				dst.last = false
+				for range 2 {
+					_, err := backup.Copy(t.Context(), from, to, false, nil)
+					if refused(t, err); !there(t, dst) {
+						t.Fatal("a key of another program is gone")
+					}
+				}
+				if _, err := backup.Copy(t.Context(), from, to, true, nil); err != nil || there(t, dst) {
+					t.Errorf("over it: got %v", err)
+				}
+				lapsed(t, dst.Board)
+			})
+		}
+	})
+	t.Run("in a database that the board has not written to", func(t *testing.T) {
+		s := redistest.Start(t)
+		src := memboard.Open()
+		living(t, src)
+		dst, err := redisboard.Open(t.Context(), s.URL(), redisboard.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = dst.Close() })
+		c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.Addr()}, SelectDB: 7, DisableCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		if err := c.Do(t.Context(), c.B().Arbitrary("HSET", "theirs", "a", "1").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			_, err := backup.Copy(t.Context(), backup.Side{Board: src, Name: "home"}, backup.Side{Board: dst}, false, nil)
+			if refused(t, err); !there(t, dst) {
+				t.Fatal("a key of another program is gone")
+			}
+		}
+	})
 }

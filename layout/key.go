@@ -3,6 +3,7 @@ package layout
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,6 +95,16 @@ const (
 	stepsPrefix   = "ramet:steps:"
 	signalsPrefix = "ramet:signals:"
 )
+
+// ours begin the keys that nodes write.
+var ours = []string{Contexts, "ramet:", JobPrefix, FlowPrefix, MessagePrefix, RunnerPrefix, ActorPrefix, "context:", queue.JobPrefix, queue.CirclePrefix, queue.TaskPrefix,
+	ReplyPrefix, SagaPrefix, CheckpointPrefix, OutboxPrefix, "outbox_index:", SagaTimerPrefix, DedupePrefix, DeadPrefix, queue.MsgOut, queue.MsgIn, queue.MsgSent}
+
+// Has reports whether a key is one that nodes write, by its name. Others are those of callers, who may store
+// what they like in a context's space, or of another program.
+func Has(key string) bool {
+	return slices.ContainsFunc(ours, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
 
 // SpaceOf is the space of a context: its number.
 func SpaceOf(t domain.TenantID) board.Space { return board.Space(t) }
