@@ -57,7 +57,9 @@ func Copy(ctx context.Context, from, to Side, overwrite bool, progress func(item
 		for _, it := range list {
 			s.count(it)
 			sum.add(it)
-			first.add(it)
+			if !from.Alone { // else nobody could change it
+				first.add(it)
+			}
 			spaces[it.space] = struct{}{}
 		}
 		if progress != nil {
