@@ -48,7 +48,8 @@ type load struct {
 }
 
 func newLoad(b board.Board) *load {
-	l := &load{board: b, limit: loadBatch, now: time.Now().UnixMilli(), entered: map[board.Space]bool{0: true}, loaded: newDigest(), passing: newDigest(), ends: math.MaxInt64}
+	l := &load{board: b, limit: loadBatch, now: time.Now().UnixMilli(), entered: map[board.Space]bool{0: true}, loaded: newDigest(), passing: newDigest(),
+		ends: math.MaxInt64}
 	if most := b.Limits().Commit; most > 0 {
 		l.limit = min(l.limit, most/2)
 	}

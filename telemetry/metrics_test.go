@@ -210,12 +210,14 @@ func TestNamesThatComeAndGoAreBounded(t *testing.T) {
 		m.ListenerRead(7, fmt.Sprint("l", i), "started", true)
 	}
 	got := scrape(t, m)
-	for metric, most := range map[string]int{"ramet_context_webhook_deliveries_total{": domain.MaxWebhooksOf, "ramet_context_listener_events_total{": domain.MaxListenersOf} {
+	for metric, most := range map[string]int{"ramet_context_webhook_deliveries_total{": domain.MaxWebhooksOf,
+		"ramet_context_listener_events_total{": domain.MaxListenersOf} {
 		if n := strings.Count(got, "\n"+metric); n != most+1 {
 			t.Errorf("%s has %d series, want %d and one for all others", metric, n, most)
 		}
 	}
-	if want := fmt.Sprintf(`ramet_context_webhook_deliveries_total{context="context:7",outcome="started",webhook="other"} %d`, 2*domain.MaxWebhooksOf); !strings.Contains(got, want) {
+	want := fmt.Sprintf(`ramet_context_webhook_deliveries_total{context="context:7",outcome="started",webhook="other"} %d`, 2*domain.MaxWebhooksOf)
+	if !strings.Contains(got, want) {
 		t.Errorf("want %s", want)
 	}
 }

@@ -27,7 +27,8 @@ const (
 )
 
 // Outcomes are all of them.
-var Outcomes = []string{Started, Duplicate, Ignored, Unsigned, TooOld, Unknown, TooLarge, Cut, RateReached, NoRoom, Paused, Locked, Failed, Refused, Unavailable}
+var Outcomes = []string{Started, Duplicate, Ignored, Unsigned, TooOld, Unknown, TooLarge, Cut,
+	RateReached, NoRoom, Paused, Locked, Failed, Refused, Unavailable}
 
 // Observer is told what becomes of deliveries. It must be quick.
 type Observer interface {

@@ -53,7 +53,8 @@ func TestEachDeliveryHasOneOutcome(t *testing.T) {
 		{name: "an expression fails", hook: domain.Webhook{Params: map[string]string{"n": "body.n + 1"}}, send: stripe(given, `{"n":[]}`, 0), want: "deploy failed false"},
 		{name: "no room for its flow", send: ping, makes: func(*webhook.Asked) error { return domain.Exhaustedf("full") }, want: "deploy no_room false"},
 		{name: "no blueprint", send: ping, makes: func(*webhook.Asked) error { return domain.Conflictf("gone") }, want: "deploy refused false"},
-		{name: "the board is away", send: ping, makes: func(*webhook.Asked) error { return domain.Unavailablef("away") }, want: "deploy unavailable false"},
+		{name: "the board is away", send: ping, makes: func(*webhook.Asked) error { return domain.Unavailablef("away") },
+			want: "deploy unavailable false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)

@@ -59,7 +59,8 @@ func New(b board.Board, seal Sealer, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{board: b, seal: seal, rooms: room.New(b, "webhook"), log: log, seed: maphash.MakeSeed(), observer: noObserver{}, rates: map[place]*rate{}, notes: map[place]*note{}}
+	return &Store{board: b, seal: seal, rooms: room.New(b, "webhook"), log: log, seed: maphash.MakeSeed(), observer: noObserver{},
+		rates: map[place]*rate{}, notes: map[place]*note{}}
 }
 
 // sealedAt binds a secret to its webhook.

@@ -53,13 +53,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 	}
 	parts.Encryption, parts.Secrets, parts.Evictions = p.secrecy, p.vault, p.evictions
 	parts.Settings, parts.Certificates, parts.Sizes = p.settings, p.certificates, p.sizes
-	if p.node.Listeners != nil {
-		parts.Listeners = p.node.Listeners
-	}
-	hooks := webhook.New(precondition.Over(p.board), p.vault, p.log)
-	hooks.Observe(p.metrics)
-	parts.Webhooks, parts.PublicURL = hooks, strings.TrimSuffix(cfg.PublicURL, "/")
-	p.metrics.ExpectDeliveries(webhook.Outcomes...)
+	p.starters(cfg, &parts)
 	if p.archive != nil {
 		parts.Archive = p.archive
 	}
@@ -75,13 +69,6 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 		parts.Sagas = p.node.Sagas
 	}
 	parts.SagasUnserved = p.sagasUnserved
-	parts.ListenersUnserved = func(ctx context.Context, t domain.TenantID) ([]domain.Finding, error) {
-		if p.node.ReadsEvents() { // it may not have said so on the board yet
-			return nil, nil
-		}
-		return listener.Unserved(ctx, p.board, p.registry, t)
-	}
-	parts.NoHTTP = p.options.serve && p.options.listen == cli.ListenNone
 	if p.node.Effects != nil {
 		parts.Effects = p.node.Effects
 	}
@@ -111,4 +98,22 @@ func (p *parts) writable() error {
 		return nil
 	}
 	return domain.Unavailablef("this node has lost the duty of a gateway and takes nothing in; ask another, or see `ramet duty show`")
+}
+
+// starters are what starts flows for programs outside: webhooks, and listeners.
+func (p *parts) starters(cfg config, parts *service.Parts) {
+	if p.node.Listeners != nil {
+		parts.Listeners = p.node.Listeners
+	}
+	hooks := webhook.New(precondition.Over(p.board), p.vault, p.log)
+	hooks.Observe(p.metrics)
+	parts.Webhooks, parts.PublicURL = hooks, strings.TrimSuffix(cfg.PublicURL, "/")
+	p.metrics.ExpectDeliveries(webhook.Outcomes...)
+	parts.ListenersUnserved = func(ctx context.Context, t domain.TenantID) ([]domain.Finding, error) {
+		if p.node.ReadsEvents() { // it may not have said so on the board yet
+			return nil, nil
+		}
+		return listener.Unserved(ctx, p.board, p.registry, t)
+	}
+	parts.NoHTTP = p.options.serve && p.options.listen == cli.ListenNone
 }
