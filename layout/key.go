@@ -98,7 +98,8 @@ const (
 
 // ours begin the keys that nodes write.
 var ours = []string{Contexts, "ramet:", JobPrefix, FlowPrefix, MessagePrefix, RunnerPrefix, ActorPrefix, "context:",
-	queue.JobPrefix, queue.CirclePrefix, queue.TaskPrefix, ReplyPrefix, SagaPrefix, CheckpointPrefix, OutboxPrefix, "outbox_index:", SagaTimerPrefix, DedupePrefix, DeadPrefix,
+	queue.JobPrefix, queue.CirclePrefix, queue.TaskPrefix, ReplyPrefix, SagaPrefix, CheckpointPrefix, OutboxPrefix, "outbox_index:",
+	SagaTimerPrefix, DedupePrefix, DeadPrefix,
 	queue.MsgOut, queue.MsgIn, queue.MsgSent}
 
 // Has reports whether a key is one that nodes write, by its name. Others are those of callers, who may store
