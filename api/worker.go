@@ -10,7 +10,7 @@ import (
 var (
 	WorkerRegister = op[RegisterParams](Operation{
 		Name: "worker.register", Method: "POST", Path: "/v1/contexts/{context}/workers", Right: domain.VerbCreate,
-		Summary: "Have jobs be of types that workers serve, before the first worker has asked for one.",
+		Summary: "Have jobs be of types that workers serve, before the first worker has asked for one.", Again: true,
 	}, RegisterParams{Context: 7, Types: []domain.ScriptType{"send_mail"}})
 	WorkerClaim = op[Assignments](Operation{
 		Name: "worker.claim", Method: "POST", Path: "/v1/contexts/{context}/workers/{worker}/claim", Right: domain.VerbClaim, Much: true, Waits: true,

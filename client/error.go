@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 )
@@ -19,7 +21,13 @@ const maxProblem = 256 << 10 // bytes
 // [domain.ErrForbidden], "internal" as no kind.
 type Error struct {
 	Problem api.Problem
+	// After is for how long the node does not want to be asked again, at most 30 s; 0: it
+	// does not say.
+	After time.Duration
 }
+
+// maxAfter bounds how long a node may have its callers wait.
+const maxAfter = 30 * time.Second
 
 // Error is the node's sentence.
 func (e *Error) Error() string {
@@ -29,6 +37,9 @@ func (e *Error) Error() string {
 	}
 	return text
 }
+
+// ComeAgain is After, for those who know the error by what it can do alone: package worker.
+func (e *Error) ComeAgain() time.Duration { return e.After }
 
 // Unwrap is the kind.
 func (e *Error) Unwrap() error { return api.KindOf(e.Problem.Code) }
@@ -46,5 +57,8 @@ func readProblem(resp *http.Response, where string) error {
 		}
 	}
 	e.Problem.Status = cmp.Or(e.Problem.Status, resp.StatusCode)
+	if seconds, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16); err == nil {
+		e.After = min(time.Duration(seconds)*time.Second, maxAfter)
+	}
 	return e
 }

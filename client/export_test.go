@@ -2,8 +2,18 @@ package client
 
 import (
 	"bufio"
+	"context"
 	"io"
+
+	"github.com/ramet-run/ramet/api"
 )
+
+// Try does an operation as its example has it.
+func Try(ctx context.Context, c *Client, o *api.Operation) error {
+	var result any
+	_, err := c.do(ctx, o, o.Example, &result)
+	return err
+}
 
 // MaxEvent is exported for tests.
 const MaxEvent = maxEvent

@@ -42,11 +42,15 @@ func (c *Client) again(ctx context.Context, safe bool, do func() error) error {
 	begun := time.Now()
 	for pause := againMin; ; pause = min(2*pause, againMax) {
 		err := do()
-		late := time.Since(begun)+pause > c.retry
+		rest := pause - time.Duration(rand.Int64N(int64(pause)/2))
+		if e, ok := errors.AsType[*Error](err); ok {
+			rest = max(rest, e.After)
+		}
+		late := time.Since(begun)+rest > c.retry
 		if err == nil || !safe || late || ctx.Err() != nil || !errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, domain.ErrExhausted) {
 			return err
 		}
-		t := time.NewTimer(pause - time.Duration(rand.Int64N(int64(pause)/2)))
+		t := time.NewTimer(rest)
 		select {
 		case <-t.C:
 		case <-ctx.Done():

@@ -151,7 +151,7 @@ func (s *shift) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) error
 		default:
 			s.w.log.Warn("no work taken", "err", err)
 			failures := <-s.asking
-			rest(ctx, failures)
+			restAtLeast(ctx, failures, comeAgain(err))
 			s.asking <- failures + 1
 		}
 	}
@@ -191,10 +191,24 @@ func (s *shift) giveSlots(n int) {
 	}
 }
 
+// comeAgain is for how long a node that has refused does not want to be asked.
+func comeAgain(err error) time.Duration {
+	if e, ok := errors.AsType[interface {
+		error
+		ComeAgain() time.Duration
+	}](err); ok {
+		return e.ComeAgain()
+	}
+	return 0
+}
+
 // rest waits after a failure, longer after several.
-func rest(ctx context.Context, failures int) {
+func rest(ctx context.Context, failures int) { restAtLeast(ctx, failures, 0) }
+
+// restAtLeast is rest that takes at least a time.
+func restAtLeast(ctx context.Context, failures int, least time.Duration) {
 	d := min(againMin<<min(failures, 10), againMax)
-	t := time.NewTimer(d - time.Duration(rand.Int64N(int64(d)/2)))
+	t := time.NewTimer(max(least, d-time.Duration(rand.Int64N(int64(d)/2))))
 	defer t.Stop()
 	select {
 	case <-t.C:

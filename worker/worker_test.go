@@ -446,6 +446,13 @@ func TestAFreeSlotDoesNotWaitForAnAnswer(t *testing.T) {
 	})
 }
 
+// busy is what a node says that has no time.
+type busy struct{ after time.Duration }
+
+func (*busy) Error() string              { return "busy" }
+func (*busy) Unwrap() error              { return domain.ErrExhausted }
+func (b *busy) ComeAgain() time.Duration { return b.after }
+
 // However many loops ask, a node that is away is asked by one, and ever less often; one that
 // refuses what it is asked is asked no more.
 func TestANodeThatIsAwayIsAskedInTurn(t *testing.T) {
@@ -453,6 +460,11 @@ func TestANodeThatIsAwayIsAskedInTurn(t *testing.T) {
 		n := &slow{refuse: domain.Unavailablef("the node is away")}
 		if err := n.run(t, time.Minute); err != nil || len(n.asked) > 20 || len(n.asked) < 8 {
 			t.Errorf("asked %d times in a minute, %v", len(n.asked), err)
+		}
+		// Where it says when it wants to be asked again, it is asked then.
+		n = &slow{refuse: &busy{after: 25 * time.Second}}
+		if err := n.run(t, time.Minute); err != nil || len(n.asked) != 3 {
+			t.Errorf("asked %d times in a minute, want 3: %v", len(n.asked), err)
 		}
 		n = &slow{refuse: domain.Invalidf("no")}
 		if err := n.run(t, time.Minute); !errors.Is(err, domain.ErrInvalid) || len(n.asked) > 2 {

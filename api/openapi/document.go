@@ -75,7 +75,7 @@ func (s *schemas) operation(o *api.Operation) object {
 	}
 	described := object{
 		"operationId": o.Name, "tags": []string{o.Group()}, "summary": o.Summary, "description": description,
-		"responses": s.answers(o),
+		"responses": s.answers(o), "x-repeat": string(o.Repeats()),
 	}
 	params := reflect.TypeOf(o.NewParams()).Elem()
 	path, query, body := o.Write(o.Example)

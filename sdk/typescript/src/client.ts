@@ -109,7 +109,7 @@ export class Client {
         failure = broken(err) ? new RametError("unavailable", "the connection broke", { cause: err }) : err;
       }
       if (tries >= maxTries || !this.#http.mayTryAgain(failure)) throw failure;
-      await pause(tries, signal);
+      await pause(tries, signal, (failure as RametError).retryAfter);
     }
   }
 
@@ -188,7 +188,8 @@ export class Client {
 
   /** Has jobs be of types that workers serve, before the first worker has asked for one. */
   async register(types: string[], signal?: AbortSignal): Promise<void> {
-    await this.#http.json("POST", `${this.#context}/workers`, { body: JSON.stringify({ types } satisfies wire.RegisterParams), signal });
+    const call = { body: JSON.stringify({ types } satisfies wire.RegisterParams), again: true, signal };
+    await this.#http.json("POST", `${this.#context}/workers`, call);
   }
 
   /** Takes jobs for a worker, and waits for the first if asked. It is not made again by itself: its answer may have been jobs. */

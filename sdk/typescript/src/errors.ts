@@ -20,6 +20,8 @@ export class RametError extends Error {
   readonly faults: readonly Fault[];
   /** By which the node's log knows the request. */
   readonly requestId: string | undefined;
+  /** For how long a node that has refused does not want to be asked again, in seconds, at most 30. */
+  retryAfter = 0;
 
   constructor(code: Code, message: string, options: { faults?: Fault[] | undefined; requestId?: string | undefined; cause?: unknown } = {}) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);

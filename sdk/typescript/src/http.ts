@@ -22,6 +22,8 @@ export interface Call {
   body?: string;
   /** The request's Idempotency-Key: with it, as with GET, the request is made again when its answer is lost, or the node asks for that. */
   key?: string;
+  /** Sent twice it does what it does once, without a key. */
+  again?: boolean;
   /** What a change holds: the tag of what was read, or that there is no such thing yet. */
   condition?: Condition;
   /** How long the node is asked to wait before it answers, in milliseconds. */
@@ -71,7 +73,7 @@ export class Transport {
 
   /** One request with a JSON answer, and the tag of that. */
   async tagged<T>(method: string, path: string, call: Call = {}): Promise<Tagged<T>> {
-    const again = method === "GET" || call.key !== undefined;
+    const again = method === "GET" || call.key !== undefined || call.again;
     for (let tries = 0; ; tries++) {
       try {
         const { text, tag } = await this.#text(method, path, call);
@@ -81,7 +83,7 @@ export class Transport {
           throw new RametError("internal", `${method} ${path}: the answer is no JSON: is ${this.#base.origin} a Ramet node?`, { cause: err });
         }
         if (!again || tries >= maxTries || !this.mayTryAgain(err)) throw err;
-        await pause(tries, call.signal, (err as Refusal).retryAfter);
+        await pause(tries, call.signal, (err as RametError).retryAfter);
       }
     }
   }
@@ -188,12 +190,12 @@ const codes: Record<number, Code> = {
   502: "unavailable", 503: "unavailable", 504: "unavailable",
 };
 
-/** A problem that came with the time after which the node wants to be asked again, in seconds. */
-type Refusal = RametError & { retryAfter?: number };
+/** How long a node may have its callers wait, in seconds. */
+const maxRetryAfter = 30;
 
-function refusal(answer: http.IncomingMessage, text: string, where: string): Refusal {
+function refusal(answer: http.IncomingMessage, text: string, where: string): RametError {
   const status = answer.statusCode ?? 0;
-  let err: Refusal;
+  let err: RametError;
   try {
     const p = JSON.parse(text) as Problem;
     if (typeof p.code !== "string" || typeof p.detail !== "string") throw new SyntaxError("no problem document");
@@ -202,7 +204,7 @@ function refusal(answer: http.IncomingMessage, text: string, where: string): Ref
     err = new RametError(codes[status] ?? "internal", `${where} answered ${status} ${text.slice(0, 200)}`.trim());
   }
   const after = Number(answer.headers["retry-after"]);
-  if (after > 0) err.retryAfter = Math.min(after, 30);
+  if (after > 0) err.retryAfter = Math.min(after, maxRetryAfter);
   return err;
 }
 

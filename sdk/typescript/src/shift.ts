@@ -117,7 +117,8 @@ export class Shift {
         if (signal.aborted) return;
         if (err instanceof RametError && err.code === "invalid") throw err; // asked again it would be so again
         this.#w.logger.warn("no work taken", { err });
-        await pause(failures++, signal).catch(() => {}); // the signal ends the loop
+        const least = err instanceof RametError ? err.retryAfter : 0;
+        await pause(failures++, signal, least).catch(() => {}); // the signal ends the loop
       }
     }
   }

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 Token = str | Callable[[], str]
+MAX_RETRY_AFTER = 30.0
+"""How long a node may have its callers wait, in seconds."""
 STREAM_SILENCE = 60.0
 """How long a stream may be silent, in seconds; a node writes something every 15."""
 
@@ -73,9 +75,12 @@ class Place:
 
 def _refusal(answer: httpx.Response) -> errors.ApiError:
     try:
-        return errors.of_problem(answer.json(), answer.status_code)
+        problem = errors.of_problem(answer.json(), answer.status_code)
     except ValueError:
-        return errors.of_problem(None, answer.status_code)
+        problem = errors.of_problem(None, answer.status_code)
+    text = answer.headers.get("Retry-After", "")
+    problem.retry_after = min(float(text), MAX_RETRY_AFTER) if text.isdigit() else 0.0
+    return problem
 
 
 def _read(call: Call[T], answer: httpx.Response) -> T:
@@ -90,12 +95,6 @@ def _read(call: Call[T], answer: httpx.Response) -> T:
 
 def _unreachable(place: Place, err: httpx.HTTPError) -> errors.Unreachable:
     return errors.Unreachable(f"{place.socket or place.url}: {str(err) or type(err).__name__}")
-
-
-def _retry_after(answer: httpx.Response | None) -> float:
-    """Read for how long a node does not want to be asked again, in seconds."""
-    text = answer.headers.get("Retry-After", "") if answer is not None else ""
-    return min(float(text), 30.0) if text.isdigit() else 0.0
 
 
 class _Events:
@@ -189,7 +188,6 @@ class Client:
     def _send(self, call: Call[T], read: Callable[[Call[T], httpx.Response], R]) -> R:
         failures = 0
         while True:
-            answer = None
             try:
                 answer = self._http.request(
                     call.method,
@@ -208,7 +206,7 @@ class Client:
             failures += 1
             if not call.again(problem, failures):
                 raise problem
-            time.sleep(pause(failures, _retry_after(answer)))
+            time.sleep(pause(failures, problem.retry_after))
 
     def register(self, types: Sequence[str]) -> None:
         """Have jobs be of types, before the first worker has asked for one."""
@@ -260,7 +258,7 @@ class Client:
             failures += 1
             if not call.again(problem, failures):
                 raise problem
-            time.sleep(pause(failures))
+            time.sleep(pause(failures, problem.retry_after))
 
     def _stream(self, call: Call[Any], events: _Events) -> Iterator[tuple[str, Any]]:
         headers = {**self._place.headers(call), **events.begin()}
@@ -368,7 +366,6 @@ class AsyncClient:
     async def _send(self, call: Call[T], read: Callable[[Call[T], httpx.Response], R]) -> R:
         failures = 0
         while True:
-            answer = None
             try:
                 answer = await self._http.request(
                     call.method,
@@ -387,7 +384,7 @@ class AsyncClient:
             failures += 1
             if not call.again(problem, failures):
                 raise problem
-            await asyncio.sleep(pause(failures, _retry_after(answer)))
+            await asyncio.sleep(pause(failures, problem.retry_after))
 
     async def register(self, types: Sequence[str]) -> None:
         """Have jobs be of types, before the first worker has asked for one."""
@@ -441,7 +438,7 @@ class AsyncClient:
             failures += 1
             if not call.again(problem, failures):
                 raise problem
-            await asyncio.sleep(pause(failures))
+            await asyncio.sleep(pause(failures, problem.retry_after))
 
     async def _stream(self, call: Call[Any], events: _Events) -> AsyncIterator[tuple[str, Any]]:
         headers = {**self._place.headers(call), **events.begin()}

@@ -10,6 +10,9 @@ from typing import Any
 class RametError(Exception):
     """Base of all errors of this package."""
 
+    retry_after: float = 0.0
+    """For how long a node that has refused does not want to be asked again, in seconds, at most 30."""
+
 
 class Unreachable(RametError):
     """No node answered: nobody knows whether what was asked for has been done."""

@@ -348,7 +348,7 @@ class Worker:
             except errors.RametError as err:
                 failures += 1
                 log.warning("no work taken: %s", err)
-                await asyncio.sleep(pause(failures))
+                await asyncio.sleep(pause(failures, err.retry_after))
             finally:
                 self._free += slots - len(jobs)
             if len(jobs) == slots:
