@@ -16,6 +16,11 @@ const (
 	logEvery = 200 * time.Millisecond
 	// lineBytes is where a line is cut into two.
 	lineBytes = 16 << 10
+	// sendBytes bounds the lines of one request, and closeBytes those that go with an end, in
+	// bytes of text: as JSON they may be six times as many, and a request has at most 8 MiB.
+	sendBytes, closeBytes = 1 << 20, 256 << 10
+	// keptLines bounds what waits here while it cannot be sent.
+	keptLines = 10 * domain.MaxLogLines
 )
 
 // Job is a job in a function's hands. It is safe for concurrent use.
@@ -29,6 +34,7 @@ type Job struct {
 
 	mu     sync.Mutex
 	lines  []domain.LogLine
+	over   int // lines that came behind these, when there was no room
 	timer  *time.Timer
 	closed bool
 	wg     sync.WaitGroup
@@ -79,9 +85,10 @@ func (j *Job) write(stream, text string) {
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		for len(line) > lineBytes {
-			j.lines, line = append(j.lines, domain.LogLine{Stream: stream, Line: strings.ToValidUTF8(line[:lineBytes], "\uFFFD")}), line[lineBytes:]
+			j.add(stream, line[:lineBytes])
+			line = line[lineBytes:]
 		}
-		j.lines = append(j.lines, domain.LogLine{Stream: stream, Line: strings.ToValidUTF8(line, "\uFFFD")})
+		j.add(stream, line)
 	}
 	if j.timer == nil && j.send != nil {
 		j.wg.Add(1)
@@ -89,11 +96,20 @@ func (j *Job) write(stream, text string) {
 	}
 }
 
+// add keeps one line, if there is room.
+func (j *Job) add(stream, line string) {
+	if len(j.lines) >= keptLines {
+		j.over++
+		return
+	}
+	j.lines = append(j.lines, domain.LogLine{Stream: stream, Line: strings.ToValidUTF8(line, "\uFFFD")})
+}
+
 // flush sends what was logged; what cannot be sent goes with the end.
 func (j *Job) flush() {
 	defer j.wg.Done()
 	j.mu.Lock()
-	lines := j.lines[:min(len(j.lines), domain.MaxLogLines)]
+	lines := fitting(j.lines)
 	j.mu.Unlock()
 	err := error(nil)
 	if len(lines) > 0 {
@@ -103,6 +119,9 @@ func (j *Job) flush() {
 	defer j.mu.Unlock()
 	if err == nil {
 		j.lines = j.lines[len(lines):]
+	}
+	if len(j.lines) == 0 && j.over > 0 { // they came behind all that was kept
+		j.lines, j.over = []domain.LogLine{missing(j.over)}, 0
 	}
 	if j.timer = nil; len(j.lines) > 0 && !j.closed {
 		j.wg.Add(1)
@@ -122,10 +141,38 @@ func (j *Job) Close() []domain.LogLine {
 	j.wg.Wait()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if over := len(j.lines) - domain.MaxLogLines; over > 0 {
-		j.lines = append([]domain.LogLine{{Stream: "stderr", Line: fmt.Sprintf("%d lines are missing here: they could not be sent", over+1)}}, j.lines[over+1:]...)
+	return last(j.lines, j.over)
+}
+
+// fitting are the first lines, as many as one request brings.
+func fitting(lines []domain.LogLine) []domain.LogLine {
+	n, room := 0, sendBytes
+	for n < min(len(lines), domain.MaxLogLines) {
+		if room -= len(lines[n].Line); room < 0 {
+			break
+		}
+		n++
 	}
-	return j.lines
+	return lines[:n]
+}
+
+// last are the last lines, as many as go with an end; over is how many came behind them.
+func last(lines []domain.LogLine, over int) []domain.LogLine {
+	first, room := len(lines), closeBytes
+	for first > max(0, len(lines)-domain.MaxLogLines+1) {
+		if room -= len(lines[first-1].Line); room < 0 {
+			break
+		}
+		first--
+	}
+	if n := first + over; n > 0 {
+		return append([]domain.LogLine{missing(n)}, lines[first:]...)
+	}
+	return lines
+}
+
+func missing(n int) domain.LogLine {
+	return domain.LogLine{Stream: "stderr", Line: fmt.Sprintf("%d lines are missing here: they could not be sent", n)}
 }
 
 // run is a job that runs.

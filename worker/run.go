@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,11 @@ const (
 	finishers = 2
 	// endRoom is how much of a request ends may take together, in bytes.
 	endRoom = 4 << 20
+	// resultRoom is how much a result may have, in bytes, to be sent at all: a node takes half
+	// of that, and closes the connection where a request is much too long.
+	resultRoom = 1 << 20
+	// errorBytes is where an error is cut; a node keeps half of that.
+	errorBytes = 8 << 10
 )
 
 // shift is one call of Run.
@@ -296,6 +302,13 @@ func (s *shift) do(x *run) domain.AttemptEnd {
 		if errors.As(err, &what) {
 			e.Final, e.AfterMs = what.final, what.after.Milliseconds()
 		}
+	}
+	if n := weight(&end{AttemptEnd: e}) - len(e.Error); n > resultRoom {
+		e.Verdict, e.Result, e.Final = domain.VerdictFailed, nil, true
+		e.Error = fmt.Sprintf("its end was not taken: the result has %d bytes: store it elsewhere, and return where", n)
+	}
+	if len(e.Error) > errorBytes {
+		e.Error = strings.ToValidUTF8(e.Error[:errorBytes], "")
 	}
 	e.Lines = x.job.Close()
 	return e

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -79,6 +80,9 @@ func (n *near) FinishWork(ctx context.Context, w domain.Worker, ends []domain.At
 	if err := n.reach(); err != nil {
 		return nil, nil, err
 	}
+	if err := taken(ends); err != nil {
+		return nil, nil, err
+	}
 	done, errs, err := n.engine.FinishFor(ctx, as(w), ends)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -93,7 +97,19 @@ func (n *near) LogWork(ctx context.Context, w domain.Worker, held domain.HeldAtt
 	if err := n.reach(); err != nil {
 		return err
 	}
+	if err := taken(lines); err != nil {
+		return err
+	}
 	return n.engine.LogFor(ctx, as(w), held, lines)
+}
+
+// taken refuses a body that is too long, as a door does.
+func taken(body any) error {
+	text, err := json.Marshal(body)
+	if err == nil && len(text) > 8<<20 {
+		err = domain.Limitf("the body has more than %d bytes", 8<<20)
+	}
+	return err
 }
 
 func (n *near) StepWork(ctx context.Context, w domain.Worker, ask domain.WorkerStep) (domain.WorkerStepAnswer, error) {

@@ -290,6 +290,56 @@ def test_an_answer_of_10_mb_is_refused_with_a_clear_error(node: Node) -> None:
     app.close()
 
 
+def test_an_error_and_lines_of_10_mb_cost_the_job_nothing_else(node: Node) -> None:
+    app = node.app()
+
+    @app.job("large-error", retries=1)
+    def large_error() -> None:
+        raise ValueError("why: " + "\x00" * (10 << 20))
+
+    @app.job("large-line", retries=1)
+    def large_line() -> int:
+        for _ in range(2):
+            ramet.current_job().log("\x00" * (10 << 20))
+        ramet.current_job().log("the last")
+        return 1
+
+    async def body() -> None:
+        async with working(app):
+            failed, logged = await large_error.asubmit(), await large_line.asubmit()
+            job = await failed.wait(60)
+            assert (job["status"], job.get("attempt"), job.get("losses", 0)) == ("error", 2, 0)
+            assert job.get("error", "").startswith("ValueError: why: ")
+            job = await logged.wait(60)
+            assert (job["status"], job.get("attempt"), job.get("error", "")) == ("finished", 1, "")
+
+    run(body())
+    app.close()
+
+
+def test_an_end_that_is_too_large_does_not_take_others_with_it(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ramet.function.MAX_RESULT_BYTES", 20 << 20)
+    monkeypatch.setattr("ramet.worker.END_ROOM", 50 << 20)
+    app = node.app()
+    all_run = threading.Barrier(4)
+
+    @app.job("one-of-four")
+    def one_of_four(size: int) -> str:
+        all_run.wait()
+        return "x" * size
+
+    async def body() -> None:
+        async with working(app):
+            handles = [await one_of_four.asubmit(size) for size in (1, 9 << 20, 2, 3)]
+            jobs = [await handle.wait(60) for handle in handles]
+            assert [job["status"] for job in jobs] == ["finished", "error", "finished", "finished"]
+            assert "its end was not taken" in jobs[1].get("error", "")
+            assert [job.get("attempt") for job in jobs] == [1, 1, 1, 1]
+
+    run(body())
+    app.close()
+
+
 def test_what_the_node_does_not_take_becomes_a_failure_that_says_so(node: Node) -> None:
     app = node.app()
 

@@ -8,6 +8,9 @@ export type Handler = (job: Job) => unknown;
 /** Wraps what runs jobs, for traces, metrics or transactions: it calls `next` to go on. */
 export type Middleware = (job: Job, next: () => Promise<unknown>) => unknown;
 
+/** Where an error is cut, in characters; a node keeps fewer. */
+const errorRoom = 8 << 10;
+
 /** How a function ended. */
 export interface Outcome {
   verdict: Verdict;
@@ -38,7 +41,7 @@ export async function perform(handler: Handler, job: Job): Promise<Outcome> {
 }
 
 function failureOf(thrown: unknown, job: Job): Outcome {
-  const error = lineOf(thrown);
+  const error = lineOf(thrown).slice(0, errorRoom).toWellFormed();
   const why: unknown = job.signal.reason;
   if (why instanceof JobStopped) return { verdict: why.why === "timeout" ? "timeout" : "stopped", error, thrown };
   if (job.suspension) return suspended(job);

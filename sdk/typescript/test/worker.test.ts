@@ -136,6 +136,27 @@ test("many large ends and logs are handed in by several requests", async (t) => 
   }
 });
 
+test("a result, an error and lines of 10 MB cost the job nothing else", async (t) => {
+  const app = node.app();
+  const text = "\u0001".repeat(10 << 20);
+  const large = app.job("ten-mb", { retries: 1 }, ({ what }: { what: string }, job) => {
+    if (what === "result") return text;
+    if (what === "error") throw new Error(`why: ${text}`);
+    job.log(text);
+    job.log(text);
+    job.log("the last");
+    return 1;
+  });
+  work(t, app);
+  const [result, error, lines] = await large.submitMany([{ what: "result" }, { what: "error" }, { what: "lines" }]);
+  const of = ({ status, attempt, losses }: { status: string; attempt?: number; losses?: number }) => [status, attempt, losses ?? 0];
+  assert.deepEqual(of(await result!.wait()), ["error", 1, 0]);
+  const failed = await error!.wait();
+  assert.deepEqual(of(failed), ["error", 2, 0]);
+  assert.match(failed.error!, /^why: /);
+  assert.deepEqual(of(await lines!.wait()), ["finished", 1, 0]);
+});
+
 test("a worker that is told to stop lets functions end, and gives back what does not", async (t) => {
   const app = node.app();
   const both = promised<void>();

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .calls import JobKey
     from .job import Job
 
+ERROR_ROOM = 8 << 10
+"""How many letters of an error are sent; a node keeps fewer."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -218,7 +221,7 @@ class Outcome:
         if self.result:
             end["result"] = self.result
         if self.error:
-            end["error"] = self.error
+            end["error"] = self.error[:ERROR_ROOM]
         if self.final:
             end["final"] = True
         if self.suspension is not None:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .durable import Steps
     from .steps import Memory
 
-LINES_ROOM = 2 << 20
-"""How many bytes of lines go with one request."""
+LINES_ROOM = 512 << 10
+"""How many letters of lines go with one request, 8 MiB of JSON at most: a letter may have six bytes."""
 
 _NOTHING = "nothing is remembered here: the job is in no worker's hands"
 

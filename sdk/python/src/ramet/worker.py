@@ -437,6 +437,13 @@ class Worker:
             problem: errors.RametError | None = None
             try:
                 answers = await client.send(client.calls.finish(self.config.name, [end for _, end in group]))
+            except (errors.Invalid, errors.Limit) as err:
+                if len(group) > 1:  # for one of them, perhaps: others are not to go with it
+                    half = len(group) // 2
+                    await self._finish(client, group[:half])
+                    group = group[half:]
+                    continue
+                answers = [{"status": "", "problem": {"status": err.status, "code": err.code, "detail": str(err)}}]
             except errors.RametError as err:
                 problem = err
             again = []
