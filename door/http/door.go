@@ -218,7 +218,7 @@ func (d *Door) mount(o *service.Operation) {
 			return
 		}
 		caller = caller.InTurn(&w.turn)
-		result, err := d.call(w, r, b, caller, params)
+		result, err := d.called(w, r, b, caller, params)
 		if err != nil {
 			d.fail(w, r, cmp.Or(session.Err(), err))
 			return
@@ -244,6 +244,21 @@ const (
 	KeyHeader      = "Idempotency-Key"
 	ReplayedHeader = "Idempotency-Replayed"
 )
+
+// called is call, whose waits end when the door closes: an answer that says so is worth more
+// than a connection that is cut some seconds later.
+func (d *Door) called(w *response, r *nethttp.Request, b *binder, caller service.Caller, params any) (any, error) {
+	if !b.op.Waits || b.op.ByHand { // what somebody has done outside is not cut short
+		return d.call(w, r, b, caller, params)
+	}
+	ctx, cancel := untilClosing(r.Context())
+	defer cancel(nil)
+	result, err := d.call(w, r.WithContext(ctx), b, caller, params)
+	if err != nil && context.Cause(ctx) == errClosing {
+		err = errClosing
+	}
+	return result, err
+}
 
 // call does the operation: once, where it creates and the request has a key.
 func (d *Door) call(w *response, r *nethttp.Request, b *binder, caller service.Caller, params any) (any, error) {

@@ -2,7 +2,9 @@ package http_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -14,6 +16,8 @@ import (
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 func TestTheSocketActsAsTheOperator(t *testing.T) {
@@ -107,6 +111,50 @@ func TestHeadersAreBounded(t *testing.T) {
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil || !strings.Contains(line, "431") {
 		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+// Who waits when the door closes is answered, and not cut off some seconds later: a worker
+// gets no job, and asks the next node; who waits for a job asks again.
+func TestWaitsEndWithTheDoor(t *testing.T) {
+	room := budget.New(budget.Config{}, nil)
+	r := newRig(t, func(c *http.Config) { c.Budget = room })
+	ln, err := http.ListenTCP("127.0.0.1:0", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := r.serve(ln)
+	c, err := client.New(client.Config{URL: "http://" + ln.Addr().String(), Token: func(context.Context) (string, error) { return r.token(10), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.RegisterWork(t.Context(), 7, "mail", "post"); err != nil {
+		t.Fatal(err)
+	}
+	key, err := c.SubmitJob(t.Context(), 7, domain.Job{ScriptType: "post", Script: "{}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed, waited := make(chan error, 1), make(chan error, 1)
+	go func() {
+		jobs, err := c.ClaimWork(t.Context(), domain.Worker{Context: 7, Name: "w"}, domain.WorkerAsk{Types: []domain.ScriptType{"mail"}, Max: 1, WaitMs: domain.MaxWorkerWait.Milliseconds()})
+		if len(jobs) > 0 {
+			err = fmt.Errorf("got %v", jobs)
+		}
+		claimed <- err
+	}()
+	go func() {
+		_, err := client.Call(t.Context(), c, api.JobWait, api.WaitParams{JobParams: api.JobParams{Context: 7, Caller: key.Caller, ID: key.ID}, TimeoutMs: 60_000})
+		waited <- err
+	}()
+	testwait.Until(t, "both wait", func() bool { return len(claimed)+len(waited) > 0 || room.Remote.Requests.Used() == 2 })
+	stop()
+	if err := <-claimed; err != nil {
+		t.Errorf("the claim: %v", err)
+	}
+	if err := <-waited; !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "the node is stopping") {
+		t.Errorf("the wait: %v", err)
 	}
 }
 

@@ -32,11 +32,8 @@ type closingKey struct{}
 
 // stream answers with server-sent events, until the session of who follows ends.
 func (d *Door) stream(w *response, r *nethttp.Request, session *identity.Session, run func(context.Context, func(api.Event) error) error) {
-	ctx, cancel := context.WithCancelCause(r.Context())
+	ctx, cancel := untilClosing(r.Context())
 	defer cancel(nil)
-	if closing, ok := r.Context().Value(closingKey{}).(context.Context); ok {
-		defer context.AfterFunc(closing, func() { cancel(errClosing) })()
-	}
 	s := &sse{w: w, rc: nethttp.NewResponseController(w), kick: make(chan struct{}, 1), end: make(chan struct{})}
 	var wg sync.WaitGroup
 	wg.Go(func() { s.keep(d.cfg.Heartbeat, func() { cancel(nil) }) })
@@ -62,8 +59,19 @@ func (d *Door) stream(w *response, r *nethttp.Request, session *identity.Session
 	_ = s.flush()
 }
 
-// errClosing ends streams when the node stops; the job goes on.
-var errClosing = domain.Unavailablef("the node is stopping; follow again from where this ended")
+// untilClosing is a context that ends with errClosing when the door closes.
+func untilClosing(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ending, cancel := context.WithCancelCause(ctx)
+	closing, ok := ctx.Value(closingKey{}).(context.Context)
+	if !ok {
+		return ending, cancel
+	}
+	stop := context.AfterFunc(closing, func() { cancel(errClosing) })
+	return ending, func(cause error) { stop(); cancel(cause) }
+}
+
+// errClosing ends streams and waits when the node stops; what they are about goes on.
+var errClosing = domain.Unavailablef("the node is stopping; ask again, and follow from where this ended")
 
 // sse writes server-sent events. Its keeper writes what has gathered and keeps
 // the line open.

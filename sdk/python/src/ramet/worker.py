@@ -443,7 +443,8 @@ class Worker:
                     await self._finish(client, group[:half])
                     group = group[half:]
                     continue
-                answers = [{"status": "", "problem": {"status": err.status, "code": err.code, "detail": str(err)}}]
+                refusal: wire.Problem = {"title": "", "status": err.status, "code": err.code, "detail": str(err)}
+                answers = [{"problem": refusal}]
             except errors.RametError as err:
                 problem = err
             again = []
