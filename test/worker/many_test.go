@@ -13,7 +13,8 @@ import (
 	"github.com/ramet-run/ramet/worker"
 )
 
-// TestManyWorkers has two thousand workers wait at one node, and jobs for each.
+// TestManyWorkers has two thousand workers wait at one node, and a job for each, which ends
+// when all have begun: no worker goes without.
 func TestManyWorkers(t *testing.T) {
 	const workers, jobs = 2000, 2000
 	n := startNode(t, "doors: {requests_per_actor: 2500}\n")
@@ -24,12 +25,22 @@ func TestManyWorkers(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	var runs sync.Map
-	var ran atomic.Int64
+	var ran, at atomic.Int64
+	allRun := make(chan struct{})
 	for range workers {
 		w := worker.New(c, worker.Config{Context: 1, Slots: 1, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 		w.Handler("many", func(ctx context.Context, job *worker.Job) (map[string]string, error) {
-			if _, twice := runs.LoadOrStore(job.Key(), true); twice && job.Attempt == 1 {
+			_, again := runs.LoadOrStore(job.Key(), true)
+			if again && job.Attempt == 1 {
 				t.Errorf("%v ran twice under one attempt", job.Key())
+			}
+			if !again && at.Add(1) == jobs {
+				close(allRun)
+			}
+			select {
+			case <-allRun:
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
 			}
 			ran.Add(1)
 			return nil, nil

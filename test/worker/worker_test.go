@@ -38,8 +38,9 @@ func TestMain(m *testing.M) {
 // node is a node that can be killed, and comes back at the same address.
 type node struct {
 	*testing.T
-	data, addr string
-	process    *exec.Cmd
+	name, data, addr string
+	process          *exec.Cmd
+	operator         string // the operator's key; of the first node of a board
 }
 
 // startNode starts a node with a config file.
@@ -48,10 +49,23 @@ func startNode(t *testing.T, config string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(data, "ramet.yaml"), []byte(config), 0o600); err != nil {
+	return startNamed(t, &node{T: t, name: "n", data: data, addr: testport.Free(t), operator: filepath.Join(data, "operator.key")}, config)
+}
+
+// secondNode starts another node on the board of the first.
+func secondNode(t *testing.T, first *node, config string) *node {
+	data, err := os.MkdirTemp("", "ramet-worker")
+	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{T: t, data: data, addr: testport.Free(t)}
+	return startNamed(t, &node{T: t, name: "m", data: data, addr: testport.Free(t), operator: first.operator}, config)
+}
+
+func startNamed(t *testing.T, n *node, config string) *node {
+	if err := os.WriteFile(filepath.Join(n.data, "ramet.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := n.data
 	n.start()
 	t.Cleanup(func() { n.kill(); os.RemoveAll(data) })
 	return n
@@ -59,7 +73,7 @@ func startNode(t *testing.T, config string) *node {
 
 func (n *node) start() {
 	n.Helper()
-	n.process = exec.Command(ramet, "serve", "--data", n.data, "--config", filepath.Join(n.data, "ramet.yaml"), "--listen", n.addr, "--name", "n",
+	n.process = exec.Command(ramet, "serve", "--data", n.data, "--config", filepath.Join(n.data, "ramet.yaml"), "--listen", n.addr, "--name", n.name,
 		"--isolation", "open", "--log-level", "error")
 	n.process.Stderr = n.Output()
 	if err := leash.Start(n.process, syscall.SIGKILL); err != nil {
@@ -91,7 +105,7 @@ func (n *node) until(what string, so func() bool) {
 
 func (n *node) token() string {
 	n.Helper()
-	token, err := exec.Command(ramet, "token", "--key", filepath.Join(n.data, "operator.key"), "--audience", "n").Output()
+	token, err := exec.Command(ramet, "token", "--key", n.operator, "--audience", n.name).Output()
 	if err != nil {
 		n.Fatal(err)
 	}
