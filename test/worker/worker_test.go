@@ -9,11 +9,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -148,9 +150,18 @@ func TestTheWebApplication(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	listen := testport.Free(t)
+	var mu sync.Mutex
+	told := map[string]int{} // by a report's key and total
+	witness := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		total, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		told[r.Header.Get("Idempotency-Key")+" "+string(total)]++
+	}))
+	t.Cleanup(witness.Close)
 	app := func(what string) *exec.Cmd {
 		p := exec.Command(program, what)
-		p.Env = append(os.Environ(), "RAMET_NODE=http://"+n.addr, "RAMET_TOKEN="+n.token(), "LISTEN="+listen)
+		p.Env = append(os.Environ(), "RAMET_NODE=http://"+n.addr, "RAMET_TOKEN="+n.token(), "LISTEN="+listen, "NOTIFY="+witness.URL)
 		p.Stderr = t.Output()
 		if err := leash.Start(p, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -203,5 +214,10 @@ func TestTheWebApplication(t *testing.T) {
 	n.until("the report is made", shows("finished, attempt", "100 %", "total 210"))
 	if strings.HasPrefix(shown, "finished, attempt 1\n") {
 		t.Error("the attempt of the worker that was killed is said to have ended well")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(told) != 1 || told[key+" 210"] == 0 {
+		t.Errorf("the witness was told of %v, want %s alone", told, key)
 	}
 }

@@ -3,6 +3,7 @@
 //	web-app serve    answers on $LISTEN: POST /reports asks for a report, GET /reports/ID shows how far it is
 //	web-app work     runs the reports, as many processes of it as you like
 //
+// A report that is made is told to $NOTIFY, a URL, if it is set.
 // Both reach the node at $RAMET_NODE with the token in $RAMET_TOKEN, in context 1.
 package main
 
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -53,7 +55,32 @@ func makeReport(ctx context.Context, job *worker.Job, r Report) (Sum, error) {
 		sum.Total += row
 		job.Logf("%d %%", 100*row/r.Rows)
 	}
-	return sum, nil
+	return sum, notify(ctx, job.Key(), sum)
+}
+
+// notify tells $NOTIFY, if there is one, that a report is made. A worker that dies before its
+// end is known to the node has told it already, and the next one tells it again: the key, which
+// is the same in all attempts, says that it is the same report.
+func notify(ctx context.Context, key domain.JobKey, sum Sum) error {
+	where := os.Getenv("NOTIFY")
+	if where == "" {
+		return nil
+	}
+	text := strings.NewReader(strconv.Itoa(sum.Total))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, where, text)
+	if err != nil {
+		return worker.Fail(err)
+	}
+	req.Header.Set("Idempotency-Key", key.String())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s answers %s", where, resp.Status)
+	}
+	return nil
 }
 
 func main() {
