@@ -66,7 +66,8 @@ def test_a_function_that_hangs_is_left_behind(node: Node, python_worker: Start) 
     app.close()
 
 
-def test_a_worker_goes_on_when_the_node_was_killed(own_node: Node) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_goes_on_when_the_node_was_started_anew(own_node: Node, how: int) -> None:
     app = own_node.app()
     begun, goes_on = threading.Event(), threading.Event()
 
@@ -88,7 +89,7 @@ def test_a_worker_goes_on_when_the_node_was_killed(own_node: Node) -> None:
         follower = threading.Thread(target=lambda: lines.extend(line["line"] for line in handle.logs()))
         follower.start()
         begun.wait()
-        own_node.end(signal.SIGKILL)
+        own_node.end(how)  # a claim waits there for more jobs
         goes_on.set()  # it ends while no node answers
         own_node.start()
         assert handle.result(60) == {"value": "1"}

@@ -56,36 +56,41 @@ test("what is safe is asked again after a 429, and nothing else", async (t) => {
   assert.equal((await shown).status, "dispatched");
 });
 
-test("a node that was killed and started again is no end: of a wait, a log, a claim and an end", async (t) => {
-  const node = await Node.start(t);
-  const app = node.app();
-  const begun = promised<void>();
-  const may = promised<void>();
-  const f = app.job("survivor", async (_: undefined, job) => {
-    job.log("begun");
-    begun.resolve();
-    await may.promise;
-    job.log("done");
-    return { attempt: job.attempt };
+for (const [how, away] of [
+  ["was killed", (node: Node) => node.kill()],
+  ["was told to stop", (node: Node) => node.end()],
+] as const) {
+  test(`a node that ${how} and started again is no end: of a wait, a log, a claim and an end`, async (t) => {
+    const node = await Node.start(t);
+    const app = node.app();
+    const begun = promised<void>();
+    const may = promised<void>();
+    const f = app.job("survivor", async (_: undefined, job) => {
+      job.log("begun");
+      begun.resolve();
+      await may.promise;
+      job.log("done");
+      return { attempt: job.attempt };
+    });
+    const stop = work(t, app);
+    const handle = await f.submit();
+    const waited = handle.wait();
+    const logs = handle.logs();
+    assert.equal(await line(logs.next()), "begun");
+    const done = (async () => {
+      for (let next = await logs.next(); ; next = await logs.next()) if (next.done || next.value.line === "done") return next.done;
+    })();
+    await begun.promise;
+    await away(node);
+    may.resolve(); // the end cannot be handed in at first
+    await node.start();
+    const job = await waited;
+    assert.deepEqual([job.status, job.result["attempt"]], ["finished", "1"]);
+    assert.equal(await done, false, "the log goes on to its end");
+    assert.equal((await (await f.submit()).wait()).status, "finished");
+    await stop(); // while there is a node to hand ends in
   });
-  const stop = work(t, app);
-  const handle = await f.submit();
-  const waited = handle.wait();
-  const logs = handle.logs();
-  assert.equal(await line(logs.next()), "begun");
-  const done = (async () => {
-    for (let next = await logs.next(); ; next = await logs.next()) if (next.done || next.value.line === "done") return next.done;
-  })();
-  await begun.promise;
-  await node.kill();
-  may.resolve(); // the end cannot be handed in at first
-  await node.start();
-  const job = await waited;
-  assert.deepEqual([job.status, job.result["attempt"]], ["finished", "1"]);
-  assert.equal(await done, false, "the log goes on to its end");
-  assert.equal((await (await f.submit()).wait()).status, "finished");
-  await stop(); // while there is a node to hand ends in
-});
+}
 
 for (const [what, away, back] of [
   ["is dead", (node: Node) => node.kill(), (node: Node) => node.start()],

@@ -67,6 +67,14 @@ export class Node {
     this.#process?.kill("SIGCONT");
   }
 
+  /** Has it end by itself. */
+  async end(): Promise<void> {
+    const p = this.#process!;
+    const exit = once(p, "exit");
+    p.kill("SIGTERM");
+    await exit;
+  }
+
   /** Ends it with kill -9. */
   async kill(): Promise<void> {
     await killed(this.#process);
