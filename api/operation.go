@@ -42,8 +42,7 @@ type Operation struct {
 	Much bool
 	// Waits says that it may take its time before there is something to answer.
 	Waits bool
-	// Again says of an operation that changes something that sent twice it does what it does
-	// once, without a key. What a worker repeats itself, with an eye on its leases, is not marked.
+	// Again says of what changes something that sent twice it does what it does once, without a key.
 	Again bool
 
 	// Bytes is the media type of an answer that is no JSON, but [Bytes] as they come. "": JSON.
@@ -92,29 +91,10 @@ func (o *Operation) Group() string {
 // known again.
 func (o *Operation) Creates() bool { return o.Right == domain.VerbCreate }
 
-// Repeat says when a client sends a request once more of which nobody knows what became, or
-// that a node had no time for: see [Operation.Repeats].
-type Repeat string
-
-const (
-	// RepeatAlways: sent twice it does what it does once.
-	RepeatAlways Repeat = "always"
-	// RepeatWithKey: where the request has a key, and both have the same.
-	RepeatWithKey Repeat = "with_key"
-	// RepeatNever: it may have been done, and would be done once more.
-	RepeatNever Repeat = "never"
-)
-
-// Repeats says when a client may send a request for the operation once more: when no answer
-// came, or one of 429, 502, 503 or 504. After any other answer it never does.
-func (o *Operation) Repeats() Repeat {
-	switch {
-	case o.Method == "GET" || o.Again:
-		return RepeatAlways
-	case o.Creates():
-		return RepeatWithKey
-	}
-	return RepeatNever
+// Repeatable reports whether a client may send a request once more, under the same key if it
+// has one, when no answer came, or 429, 502, 503 or 504. After any other answer it never may.
+func (o *Operation) Repeatable(keyed bool) bool {
+	return o.Method == "GET" || o.Again || keyed && o.Creates()
 }
 
 // Kinds are the kinds of errors that it may end with: those of its own, and those that

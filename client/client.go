@@ -41,9 +41,8 @@ type Config struct {
 	// should remember. Default: no token, but the cookie on the socket.
 	Token func(ctx context.Context) (string, error)
 	// Retry is for how long what may be asked twice is asked again while no node answers,
-	// or has no time: what only reads, and what has a key (see [Once] and
-	// [api.Operation.Repeats]). A node's Retry-After is waited for, unless that would be too
-	// late. Default: it is not.
+	// or has no time: see [Once] and [api.Operation.Repeatable]. A node's Retry-After is
+	// waited for, unless that would be too late. Default: it is not.
 	Retry time.Duration
 	// TraceParent is the header "traceparent" of W3C Trace Context that requests are sent
 	// with: they belong to that trace, and what they create. One of the request's own, of
@@ -129,18 +128,16 @@ func Call[P, R any](ctx context.Context, c *Client, op api.Op[P, R], params P) (
 // ask is Call, with the headers of the answer.
 func ask[P, R any](ctx context.Context, c *Client, op api.Op[P, R], params P) (result R, answer http.Header, err error) {
 	if answer, err = c.do(ctx, op.Operation, &params, &result); err != nil {
-		var none R
-		return none, answer, err
+		result = *new(R)
 	}
-	return result, answer, nil
+	return result, answer, err
 }
 
-// do does an operation: again where it may be sent twice. params and result are pointers to
-// values of its types.
+// do does an operation, with pointers to parameters and to a result.
 func (c *Client) do(ctx context.Context, o *api.Operation, params, result any) (answer http.Header, err error) {
 	path, query, body := o.Write(params)
 	key := keyOf(ctx, o.Creates())
-	err = c.again(ctx, o.Repeats() == api.RepeatAlways || key != "", func() (err error) {
+	err = c.again(ctx, o.Repeatable(key != ""), func() (err error) {
 		answer, err = c.call(ctx, o.Method, path, query, header(ctx, o, key), body, result)
 		return err
 	})

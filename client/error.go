@@ -21,13 +21,8 @@ const maxProblem = 256 << 10 // bytes
 // [domain.ErrForbidden], "internal" as no kind.
 type Error struct {
 	Problem api.Problem
-	// After is for how long the node does not want to be asked again, at most 30 s; 0: it
-	// does not say.
-	After time.Duration
+	after   time.Duration
 }
-
-// maxAfter bounds how long a node may have its callers wait.
-const maxAfter = 30 * time.Second
 
 // Error is the node's sentence.
 func (e *Error) Error() string {
@@ -38,8 +33,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// ComeAgain is After, for those who know the error by what it can do alone: package worker.
-func (e *Error) ComeAgain() time.Duration { return e.After }
+// ComeAgain is for how long the node does not want to be asked again, at most 30 s.
+func (e *Error) ComeAgain() time.Duration { return e.after }
 
 // Unwrap is the kind.
 func (e *Error) Unwrap() error { return api.KindOf(e.Problem.Code) }
@@ -58,7 +53,7 @@ func readProblem(resp *http.Response, where string) error {
 	}
 	e.Problem.Status = cmp.Or(e.Problem.Status, resp.StatusCode)
 	if seconds, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16); err == nil {
-		e.After = min(time.Duration(seconds)*time.Second, maxAfter)
+		e.after = min(time.Duration(seconds), 30) * time.Second
 	}
 	return e
 }

@@ -62,11 +62,6 @@ func (c *Client) CancelFlow(ctx context.Context, tenant domain.TenantID, id doma
 	return Call(ctx, c, api.FlowCancel, api.FlowParams{Context: tenant, Flow: id})
 }
 
-// RetryFlow starts again what ended in error; failed parts too, if asked.
-func (c *Client) RetryFlow(ctx context.Context, tenant domain.TenantID, id domain.FlowID, failed bool) (api.FlowDone, error) {
-	return Call(ctx, c, api.FlowRetry, api.RetryFlowParams{FlowParams: api.FlowParams{Context: tenant, Flow: id}, Failed: failed})
-}
-
 // SkipStep skips a step, or accepts one that ended badly.
 func (c *Client) SkipStep(ctx context.Context, tenant domain.TenantID, id domain.FlowID, step string) (api.FlowDone, error) {
 	return Call(ctx, c, api.FlowSkip, api.StepParams{FlowParams: api.FlowParams{Context: tenant, Flow: id}, Step: step})

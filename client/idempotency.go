@@ -44,7 +44,7 @@ func (c *Client) again(ctx context.Context, safe bool, do func() error) error {
 		err := do()
 		rest := pause - time.Duration(rand.Int64N(int64(pause)/2))
 		if e, ok := errors.AsType[*Error](err); ok {
-			rest = max(rest, e.After)
+			rest = max(rest, e.after)
 		}
 		late := time.Since(begun)+rest > c.retry
 		if err == nil || !safe || late || ctx.Err() != nil || !errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, domain.ErrExhausted) {

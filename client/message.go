@@ -18,14 +18,6 @@ func (c *Client) SendMessage(ctx context.Context, tenant domain.TenantID, m doma
 	return Call(ctx, c, api.MessageSend, api.SendParams{Context: tenant, Message: m, Peer: peer})
 }
 
-// SendJobs is [Client.SendMessage] for jobs whose ids only say which depends on
-// which: each is given a free one.
-//
-// Errors: as SendMessage.
-func (c *Client) SendJobs(ctx context.Context, tenant domain.TenantID, m domain.Message, peer string) (api.MessageSent, error) {
-	return Call(ctx, c, api.MessageSend, api.SendParams{Context: tenant, Message: m, Peer: peer, NumberJobs: true})
-}
-
 // Message reads one message.
 //
 // Errors: [domain.ErrNotFound].

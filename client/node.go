@@ -75,11 +75,6 @@ func (c *Client) Audit(ctx context.Context, tenant domain.TenantID) (api.AuditRe
 	return Call(ctx, c, api.AuditRun, api.AuditParams{Context: tenant})
 }
 
-// AuditAll is Audit that looks at all, however long that takes.
-func (c *Client) AuditAll(ctx context.Context, tenant domain.TenantID) (api.AuditReport, error) {
-	return Call(ctx, c, api.AuditRun, api.AuditParams{Context: tenant, All: true})
-}
-
 // DrainNode begins the graceful end of the node.
 //
 // Errors: [domain.ErrForbidden] for who is not its operator.

@@ -90,7 +90,7 @@ func TestWhatIsAskedAgainIsWhatTheContractSays(t *testing.T) {
 		}
 		for _, f := range faults {
 			for _, key := range []string{"", "k"} {
-				may := o.Repeats() == api.RepeatAlways || o.Repeats() == api.RepeatWithKey && key != ""
+				may := o.Repeatable(key != "")
 				synctest.Test(t, func(t *testing.T) {
 					m := &meets{fault: func() (*http.Response, error) {
 						if f.err != nil {

@@ -22,11 +22,6 @@ func (c *Client) Schedule(ctx context.Context, tenant domain.TenantID, name stri
 	return Call(ctx, c, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: tenant, Name: name}, N: n})
 }
 
-// Schedules lists all of a context, without params, environment and variables.
-func (c *Client) Schedules(ctx context.Context, tenant domain.TenantID) (api.SchedulePage, error) {
-	return c.ListSchedules(ctx, api.ScheduleListParams{Context: tenant})
-}
-
 // ListSchedules lists all schedules that filters fit, or counts them.
 func (c *Client) ListSchedules(ctx context.Context, p api.ScheduleListParams) (api.SchedulePage, error) {
 	all := api.SchedulePage{Schedules: []api.Schedule{}}

@@ -52,7 +52,7 @@ func (c Caller) SubmitTask(ctx context.Context, p api.SubmitTaskParams) (api.Tas
 	if err != nil {
 		return api.TaskSubmitted{}, err
 	}
-	return api.TaskSubmitted{TaskID: t.ID, Existing: existing, Durability: c.api.parts.Info().Durability}, nil
+	return api.TaskSubmitted{TaskID: t.ID, Existing: existing, Durability: c.api.parts.Durability()}, nil
 }
 
 // mayTask asks for a right on a task.

@@ -67,7 +67,7 @@ func (c Caller) SubmitFlows(ctx context.Context, p api.SubmitFlowParams) (api.Fl
 	if single {
 		p.Flows = []api.FlowInput{p.FlowInput}
 	}
-	out := api.FlowSubmitted{Flows: make([]api.SubmittedFlow, len(p.Flows)), Durability: c.api.parts.Info().Durability}
+	out := api.FlowSubmitted{Flows: make([]api.SubmittedFlow, len(p.Flows)), Durability: c.api.parts.Durability()}
 	var reqs []flow.Request
 	var of []int
 	for i := range p.Flows {

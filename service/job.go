@@ -80,7 +80,7 @@ func (c Caller) SubmitJobs(ctx context.Context, p api.SubmitParams) (api.JobSubm
 	if single && receipts[0].Err != nil {
 		return api.JobSubmitted{}, receipts[0].Err
 	}
-	return api.JobSubmitted{Jobs: c.receipts(ctx, receipts), Durability: c.api.parts.Info().Durability}, nil
+	return api.JobSubmitted{Jobs: c.receipts(ctx, receipts), Durability: c.api.parts.Durability()}, nil
 }
 
 // numberJobs gives the jobs of a request that has a key the numbers that are its

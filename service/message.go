@@ -89,7 +89,7 @@ func (c Caller) SendMessage(ctx context.Context, p api.SendParams) (api.MessageS
 	if err != nil {
 		return api.MessageSent{}, err
 	}
-	return api.MessageSent{Message: c.messageView(t, &m, nil).Message, Existing: existing, Durability: c.api.parts.Info().Durability}, nil
+	return api.MessageSent{Message: c.messageView(t, &m, nil).Message, Existing: existing, Durability: c.api.parts.Durability()}, nil
 }
 
 // nodeOf is a node of a peer.

@@ -179,6 +179,9 @@ type Parts struct {
 	Board func(ctx context.Context) error
 	// Streams looks whether the event streams take messages. Default: there are none.
 	Streams func(ctx context.Context) error
+	// Durability is what the board keeps of what it has acknowledged; it is asked with each
+	// submit. Default: what Info says, which gathers much else.
+	Durability func() string
 	// Info says what node this is; it is asked with each call.
 	Info func() api.Info
 	// Logger takes errors that callers do not get to see. Default: none.
@@ -206,6 +209,9 @@ func New(p Parts) *Service {
 	}
 	if p.NoStreams == "" {
 		p.NoStreams = "start nodes with --stream, or set `stream` in their config file"
+	}
+	if p.Durability == nil {
+		p.Durability = func() string { return p.Info().Durability }
 	}
 	if p.Archive == nil {
 		p.Archive = noArchive{}

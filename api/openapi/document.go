@@ -75,7 +75,7 @@ func (s *schemas) operation(o *api.Operation) object {
 	}
 	described := object{
 		"operationId": o.Name, "tags": []string{o.Group()}, "summary": o.Summary, "description": description,
-		"responses": s.answers(o), "x-repeat": string(o.Repeats()),
+		"responses": s.answers(o), "x-repeat": Repeat(o),
 	}
 	params := reflect.TypeOf(o.NewParams()).Elem()
 	path, query, body := o.Write(o.Example)
@@ -186,6 +186,17 @@ func headersOf(o *api.Operation, params reflect.Type) (names []string) {
 		names = append(names, "Range")
 	}
 	return names
+}
+
+// Repeat says when a request for an operation may be sent once more: see [api.Operation.Repeatable].
+func Repeat(o *api.Operation) string {
+	switch {
+	case o.Repeatable(false):
+		return "always"
+	case o.Repeatable(true):
+		return "with_key"
+	}
+	return "never"
 }
 
 // tagged reports whether answers have an ETag.

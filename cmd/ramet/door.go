@@ -35,16 +35,17 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 	p.node.Metrics.CountDenials(p.access.Denials)
 	p.node.Metrics.CountAuditDropped(p.audit.Dropped)
 	p.node.Metrics.CountDoors(p.budget.Used, p.budget.Refusals)
-	began := time.Now()
+	began, durability := time.Now(), func() string { return string(p.board.Durability()) }
 	parts := service.Parts{
-		Jobs: p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Keys: p.board,
+		Durability: durability,
+		Jobs:       p.node.Work, Flows: p.node.Flows, Schedules: p.node.Schedules, Directory: p.registry, Records: p.board, Keys: p.board,
 		Blueprints: blueprint.NewStore(precondition.Over(p.board)), Logger: p.log,
 		Access: p.access, Tokens: p.tokens, Audit: p.audit, Bans: ban.New(precondition.Over(p.board)), Duties: clockwork.DutyRulesOn(precondition.Over(p.board)),
 		Writable: p.writable, Intake: p.disk.Intake,
 		Routines: p.node.Routines, Circles: p.node.Circles, Bulks: p.node.Bulks,
 		Info: func() api.Info {
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
-				Durability: string(p.board.Durability()), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}
+				Durability: durability(), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}
 			info.Locked, info.Links = p.secrecy.LockedOut(), links(p.buses)
 			p.sagasInfo(&info)
 			return info

@@ -24,7 +24,9 @@ func (a *app) auditCommand() *cobra.Command {
 				case all && look:
 					return domain.Invalidf("--all and --look: want one of them, for a look is at the oldest")
 				case all:
-					audit = n.AuditAll
+					audit = func(ctx context.Context, t domain.TenantID) (api.AuditReport, error) {
+						return client.Call(ctx, n, api.AuditRun, api.AuditParams{Context: t, All: true})
+					}
 				case !look:
 					audit = n.Audit
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -146,7 +147,10 @@ func (a *app) sendMessage(ctx context.Context, n *client.Client, m domain.Messag
 	}
 	send := n.SendMessage
 	if len(m.Job) > 0 && !f.sign {
-		send = n.SendJobs
+		// Their ids only say which depends on which: each is given a free one.
+		send = func(ctx context.Context, tenant domain.TenantID, m domain.Message, peer string) (api.MessageSent, error) {
+			return client.Call(ctx, n, api.MessageSend, api.SendParams{Context: tenant, Message: m, Peer: peer, NumberJobs: true})
+		}
 	}
 	sent, err := send(ctx, a.tenant(), m, f.peer)
 	if err != nil {

@@ -59,6 +59,10 @@ const TenantHeader = "X-Tenant-Id"
 // isContext reports whether a parameter is a context.
 func isContext(f reflect.Value) bool { return f.Type() == reflect.TypeFor[domain.TenantID]() }
 
+// mayBeAlias tells numbers from aliases: to say what is wrong with an alias costs more than
+// the rest of the address.
+func mayBeAlias(text string) bool { return text != "" && (text[0] < '0' || text[0] > '9') }
+
 // bind reads the parameters: those of path, query and header, and where the
 // caller may do what they are about, the body.
 //
@@ -93,7 +97,7 @@ func (b *binder) bindHead(w *response, r *nethttp.Request, params any, named fun
 	v := reflect.ValueOf(params).Elem()
 	set := func(field []int, name, text string) error {
 		f := v.FieldByIndex(field)
-		if !isContext(f) || domain.ValidateAlias(text) != nil {
+		if !isContext(f) || !mayBeAlias(text) || domain.ValidateAlias(text) != nil {
 			return api.SetParam(f, name, text)
 		}
 		id, err := named(text)
@@ -192,7 +196,9 @@ func (b *binder) readBody(w *response, r *nethttp.Request, params any) error {
 	if err != nil {
 		return err
 	}
-	w.sum = sha256.Sum256(body)
+	if len(r.Header[KeyHeader]) > 0 {
+		w.sum = sha256.Sum256(body)
+	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		if b.body {
 			return domain.Invalidf("the body is empty; %s wants a JSON object", b.op.Name)

@@ -116,6 +116,9 @@ func New(a *service.Service, cfg Config) *Door {
 // Handler is the door as a handler for servers of one's own.
 func Handler(a *service.Service, cfg Config) nethttp.Handler { return New(a, cfg) }
 
+// noSniff and noStore are headers of all answers, which nobody changes in place.
+var noSniff, noStore = []string{"nosniff"}, []string{"no-store"}
+
 // ServeHTTP answers one request.
 func (d *Door) ServeHTTP(rw nethttp.ResponseWriter, r *nethttp.Request) {
 	ctx, id := named(r, d.cfg.Tracer)
@@ -124,8 +127,7 @@ func (d *Door) ServeHTTP(rw nethttp.ResponseWriter, r *nethttp.Request) {
 	defer w.held.End()
 	h := w.Header()
 	h.Set(IDHeader, id)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
+	h["X-Content-Type-Options"], h["Cache-Control"] = noSniff, noStore
 	if d.cfg.Answered != nil {
 		defer func(began time.Time) {
 			d.cfg.Answered(w.operation, cmp.Or(w.status, nethttp.StatusOK), time.Since(began))

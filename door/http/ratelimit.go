@@ -15,8 +15,8 @@ import (
 // Source: draft-ietf-httpapi-ratelimit-headers-10.
 
 const (
-	policyHeader = "RateLimit-Policy"
-	leftHeader   = "RateLimit"
+	policyHeader = "Ratelimit-Policy" // as the keys of a header are written; on the wire case says nothing
+	leftHeader   = "Ratelimit"
 )
 
 // tellRoom tells a caller who is known what is left as the answer begins.
@@ -44,9 +44,8 @@ func tellQuota(h nethttp.Header, q budget.Quota, more string) {
 		left += ";t=" + strconv.FormatInt(int64((q.Reset+time.Second-1)/time.Second), 10)
 	}
 	policy := name + ";q=" + strconv.FormatInt(q.Limit, 10) + more
-	if before := h.Get(policyHeader); before != "" {
-		policy, left = before+", "+policy, h.Get(leftHeader)+", "+left
+	if before := h[policyHeader]; before != nil {
+		policy, left = before[0]+", "+policy, h[leftHeader][0]+", "+left
 	}
-	h.Set(policyHeader, policy)
-	h.Set(leftHeader, left)
+	h[policyHeader], h[leftHeader] = []string{policy}, []string{left}
 }

@@ -138,14 +138,15 @@ func TestWaitsEndWithTheDoor(t *testing.T) {
 	}
 	claimed, waited := make(chan error, 1), make(chan error, 1)
 	go func() {
-		jobs, err := c.ClaimWork(t.Context(), domain.Worker{Context: 7, Name: "w"}, domain.WorkerAsk{Types: []domain.ScriptType{"mail"}, Max: 1, WaitMs: domain.MaxWorkerWait.Milliseconds()})
+		jobs, err := c.ClaimWork(t.Context(), domain.Worker{Context: 7, Name: "w"},
+			domain.WorkerAsk{Types: []domain.ScriptType{"mail"}, Max: 1, WaitMs: domain.MaxWorkerWait.Milliseconds()})
 		if len(jobs) > 0 {
 			err = fmt.Errorf("got %v", jobs)
 		}
 		claimed <- err
 	}()
 	go func() {
-		_, err := client.Call(t.Context(), c, api.JobWait, api.WaitParams{JobParams: api.JobParams{Context: 7, Caller: key.Caller, ID: key.ID}, TimeoutMs: 60_000})
+		_, err := client.Call(t.Context(), c, api.JobWait, api.WaitParams{TimeoutMs: 60_000, JobParams: api.JobParams{Context: 7, Caller: key.Caller, ID: key.ID}})
 		waited <- err
 	}()
 	testwait.Until(t, "both wait", func() bool { return len(claimed)+len(waited) > 0 || room.Remote.Requests.Used() == 2 })

@@ -19,6 +19,8 @@ type shape struct {
 var (
 	shapesMu sync.Mutex
 	shapes   = map[reflect.Type]*shape{}
+	// made has the shapes of what was asked for, whole: each request asks.
+	made sync.Map // reflect.Type -> *shape
 )
 
 var (
@@ -31,9 +33,14 @@ func shapeOf(t reflect.Type) *shape {
 	if t == nil {
 		return nil
 	}
+	if s, there := made.Load(t); there {
+		return s.(*shape)
+	}
 	shapesMu.Lock()
 	defer shapesMu.Unlock()
-	return makeShape(t)
+	s := makeShape(t)
+	made.Store(t, s)
+	return s
 }
 
 func makeShape(t reflect.Type) *shape {
