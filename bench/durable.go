@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -25,29 +26,44 @@ const (
 	plainPython   = "a = (lambda: 1)()\nb = (lambda: a + 1)()\n(lambda: a + b)()\n"
 )
 
-// durableRate measures jobs with three remembered steps, from a backlog and idle, beside the
-// same jobs without.
+// durableRate measures Rhai scripts with three remembered steps, from a backlog and idle, beside
+// the same without.
 func durableRate(r *rig) figures {
+	return r.besidePlain("rhai", *jobs, durableRhai, plainRhai, func() script.Runtime { return rhaiscript.New(rhaiscript.Config{}) })
+}
+
+// durablePythonRate is durableRate for Python.
+func durablePythonRate(r *rig) figures {
+	return r.besidePlain("python", min(*jobs, 2000), durablePython, plainPython, func() script.Runtime {
+		rt, err := pythonscript.New(pythonscript.Config{})
+		check(err)
+		check(rt.Check(context.Background()))
+		return rt
+	})
+}
+
+// besidePlain measures two scripts, each with a runtime of its own, whose processes are in the processor time.
+func (r *rig) besidePlain(name string, n int, durable, plain string, open func() script.Runtime) figures {
 	r.admit(1)
 	f := figures{}
-	python, err := pythonscript.New(pythonscript.Config{})
-	check(err)
-	check(python.Check(context.Background()))
-	rhai := rhaiscript.New(rhaiscript.Config{})
-	for _, m := range []struct {
-		name, text string
-		rt         script.Runtime
-		n          int
-	}{
-		{"rhai", durableRhai, rhai, *jobs}, {"rhai_plain", plainRhai, rhai, *jobs},
-		{"python", durablePython, python, min(*jobs, 2000)}, {"python_plain", plainPython, python, min(*jobs, 2000)},
-	} {
-		f[m.name+"_per_s"] = r.backlogOf(m.rt, m.text, m.n)
-		f[m.name+"_idle_p50_ms"] = r.idleOf(m.rt, m.text)
+	for _, m := range []struct{ name, text string }{{name, durable}, {name + "_plain", plain}} {
+		rt := open()
+		f[m.name+"_idle_p50_ms"] = r.idleOf(rt, m.text)
+		cpu := selfCPU() + childrenCPU() + r.serverCPU()
+		f[m.name+"_per_s"] = r.backlogOf(rt, m.text, n)
+		if c, ok := rt.(io.Closer); ok {
+			check(c.Close())
+		}
+		f[m.name+"_cpu_us_per_job"] = round((selfCPU() + childrenCPU() + r.serverCPU() - cpu) * 1e6 / float64(n))
 	}
-	check(python.Close())
-	f["sleeper_heap_bytes"], f["sleeper_board_bytes"] = r.sleepers(rhai, 10_000)
 	return f
+}
+
+// sleeperCost measures scripts that sleep.
+func sleeperCost(r *rig) figures {
+	r.admit(1)
+	heap, disk := r.sleepers(rhaiscript.New(rhaiscript.Config{}), 10_000)
+	return figures{"sleeper_heap_bytes": heap, "sleeper_board_bytes": disk}
 }
 
 // sleepers measures what a script costs that sleeps: of the heap, and of the board's folder where

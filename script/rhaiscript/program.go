@@ -3,7 +3,6 @@ package rhaiscript
 import (
 	"container/list"
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -67,11 +66,12 @@ type cache struct {
 	entries map[string]*list.Element // by text
 	order   list.List                // of *entry, that used last in front
 	bytes   int
+	idle    int // programs of all entries
 }
 
 type entry struct {
 	text string
-	idle []*program
+	idle []*program // at least one
 }
 
 // take gives a program for the text that nobody else has; nil: there is none.
@@ -83,18 +83,11 @@ func (c *cache) take(text string) *program {
 		return nil
 	}
 	c.order.MoveToFront(el)
-	e := el.Value.(*entry)
-	n := len(e.idle) - 1
-	if n < 0 {
-		return nil
-	}
-	p := e.idle[n]
-	e.idle = e.idle[:n]
-	c.bytes -= len(text)
-	return p
+	return c.pop(el)
 }
 
-// give keeps a program for later, as long as there is room.
+// give keeps a program for later, as long as there is room. Of one script there may be as many as
+// jobs that ran at once: those that remember steps wait for the disk side by side.
 func (c *cache) give(text string, p *program) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,32 +100,35 @@ func (c *cache) give(text string, p *program) {
 		c.entries[text] = el
 	}
 	e := el.Value.(*entry)
-	// More than run at once are never needed.
-	if len(e.idle) >= runtime.GOMAXPROCS(0) {
-		return
-	}
 	e.idle = append(e.idle, p)
-	for c.bytes += len(text); c.bytes > c.limit || len(c.entries) > maxScripts; {
-		c.drop()
+	c.idle++
+	for c.bytes += len(text); c.bytes > c.limit || c.idle > maxPrograms; {
+		c.pop(c.order.Back())
 	}
 }
 
-// maxScripts bounds the scripts that are kept, however short they are: each
+// maxPrograms bounds the programs that are kept, however short they are: each
 // has an engine, about 50 KiB.
-const maxScripts = 256
+const maxPrograms = 512
 
-// drop forgets the script that was used longest ago.
-func (c *cache) drop() {
-	last := c.order.Back()
-	e := last.Value.(*entry)
-	c.order.Remove(last)
-	delete(c.entries, e.text)
-	c.bytes -= len(e.text) * len(e.idle)
+// pop takes one of an entry's programs out, and with its last one the entry.
+func (c *cache) pop(el *list.Element) *program {
+	e := el.Value.(*entry)
+	n := len(e.idle) - 1
+	p := e.idle[n]
+	e.idle[n], e.idle = nil, e.idle[:n]
+	c.bytes -= len(e.text)
+	c.idle--
+	if n == 0 {
+		c.order.Remove(el)
+		delete(c.entries, e.text)
+	}
+	return p
 }
 
 func (c *cache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entries, c.bytes = nil, 0
+	c.entries, c.bytes, c.idle = nil, 0, 0
 	c.order.Init()
 }
