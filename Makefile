@@ -86,8 +86,8 @@ fuzz: ## every fuzz test for FUZZTIME (default 10s); those that fit FUZZ alone, 
 	scripts/fuzz $(or $(FUZZTIME),10s) $(FUZZ)
 
 .PHONY: kill
-kill: ## 200 rounds of kill -9 under load: embedded, Redis, etcd with its leader, two sites over each bus, sagas, damaged files, a witness outside; then 1,000 seeds of messages in simulation
-	RAMET_KILL_ROUNDS=200 $(GOTESTSUM) --format testname -- -timeout 90m -run Kill ./test/cluster
+kill: ## 200 rounds of kill -9 under load: embedded, Redis, etcd with its leader, two sites over each bus, sagas, durable scripts, damaged files, a witness outside; then 1,000 seeds of messages in simulation
+	RAMET_KILL_ROUNDS=200 $(GOTESTSUM) --format testname -- -timeout 150m -run Kill ./test/cluster
 	RAMET_SIM_SEEDS=1000 $(GOTESTSUM) --format testname -- -timeout 60m -run 'TestSimulation$$' ./post
 
 .PHONY: bench

@@ -80,7 +80,7 @@ var measures = []measure{
 	{"memory", "peak memory with a million no-op jobs queued", []string{"pebble"}, memory},
 	{"copy", "items a second from one board to an embedded one, compared; a backup, beside what the disk takes", nil, copyRate},
 	{"python", "Python jobs a second: forked pool against python3 for each", []string{"pebble"}, pythonRate},
-	{"durable", "Rhai jobs a second with three remembered steps, beside the same without, and their processor time; idle: from submit to result", nil, durableRate},
+	{"durable", "Rhai jobs a second with three remembered steps and their processor time, beside the same without; idle: submit to result", nil, durableRate},
 	{"durable-python", "the same of Python", nil, durablePythonRate},
 	{"sleepers", "what each of 10,000 scripts that sleep takes of the heap and of the board's folder", nil, sleeperCost},
 	{"bare", "processor time of the bare store for the writes of a no-op job", []string{"pebble", "redis-everysec", "redis-always"}, bareCost},

@@ -85,7 +85,8 @@ func killDurable(t *testing.T, board string, between func(round int)) {
 		}
 		return exec.Command(path, args...)
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
+	// A life takes seconds, and leaves three jobs of as many.
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience+time.Duration(rounds(t))*10*time.Second)
 	defer cancel()
 	n := 0
 	submit := func(c *client.Client) {
