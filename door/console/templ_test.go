@@ -85,7 +85,8 @@ func TestEveryAddressGoesThroughLink(t *testing.T) {
 				t.Errorf("%s: %s: the address does not go through link", name, m[0])
 			}
 		}
-		for _, past := range []string{"templ.Raw", "templ.SafeURL", "templ.JSFuncCall", "templ.JSUnsafeFuncCall", "templ.SafeScript", "onclick", "<script>", "style="} {
+		for _, past := range []string{"templ.Raw", "templ.SafeURL", "templ.JSFuncCall", "templ.JSUnsafeFuncCall", "templ.SafeScript", "onclick", "<script>",
+			"style="} {
 			if bytes.Contains(text, []byte(past)) {
 				t.Errorf("%s has %s: markup past the escaping is made in markup.go alone, and a page has no script or style of its own", name, past)
 			}
@@ -100,7 +101,8 @@ func TestEveryAddressGoesThroughLink(t *testing.T) {
 func TestALinkRunsNothing(t *testing.T) {
 	for to, want := range map[string]string{"/console/c/7/flows?name=a:b": "", "#L3": "", "?tab=logs": "", "": "", "https://example.org/a": "", "HTTP://a": "",
 		"flows/1:2": "", "javascript:alert(1)": "bad", "JavaScript:alert(1)": "bad", " javascript:alert(1)": "bad", "java\tscript:alert(1)": "bad",
-		"\x00javascript:1": "bad", "data:text/html,<script>": "bad", "vbscript:x": "bad", "tel:1": "bad", "ftp://a": "bad", "mailto:a@b": "bad", "javascript&colon;a:b": "bad"} {
+		"\x00javascript:1": "bad", "data:text/html,<script>": "bad",
+		"vbscript:x": "bad", "tel:1": "bad", "ftp://a": "bad", "mailto:a@b": "bad", "javascript&colon;a:b": "bad"} {
 		got := string(link(to))
 		if want == "" && got != to || want == "bad" && got != "about:invalid#TemplFailedSanitizationURL" {
 			t.Errorf("link(%q) is %q", to, got)
@@ -119,8 +121,9 @@ func templates(t *testing.T) []string {
 
 // TestRowsStandOnLines: what changes is sent by lines.
 func TestRowsStandOnLines(t *testing.T) {
-	for page, want := range map[string]string{"": "", "a": "a", "<table><tr><td>1</td></tr><tr class=\"x\"><td>&lt;tr></td></tr></table>": "<table>\n<tr>\n<td>1</td></tr>\n" +
-		"<tr class=\"x\">\n<td>&lt;tr></td></tr></table>", "<pre>1\n</pre><p>a <b>b</b></p><": "<pre>1\n</pre>\n<p>a <b>b</b></p><", "<ol><li>": "<ol>\n<li>"} {
+	for page, want := range map[string]string{"": "", "a": "a",
+		"<table><tr><td>1</td></tr><tr class=\"x\"><td>&lt;tr></td></tr></table>": "<table>\n<tr>\n<td>1</td></tr>\n" +
+			"<tr class=\"x\">\n<td>&lt;tr></td></tr></table>", "<pre>1\n</pre><p>a <b>b</b></p><": "<pre>1\n</pre>\n<p>a <b>b</b></p><", "<ol><li>": "<ol>\n<li>"} {
 		var b bytes.Buffer
 		if inLines(&b, []byte(page)); b.String() != want {
 			t.Errorf("%q: got %q, want %q", page, b.String(), want)
