@@ -45,11 +45,11 @@ var (
 	DeadLetterReplayAll = op[*domain.Bulk](Operation{
 		Name: "deadletter.replay_all", Method: "POST", Path: "/v1/contexts/{context}/deadletters/all/replay", Right: domain.VerbRetry, Errors: bulkErrors,
 		Summary: "Give all dead letters another chance that a filter fits; with dry_run, say how many.",
-	}, BulkLettersParams{Context: 7, DeadLetterFilter: DeadLetterFilter{Saga: "order"}})
+	}, BulkDeadLettersParams{Context: 7, DeadLetterFilter: DeadLetterFilter{Saga: "order"}})
 	DeadLetterDropAll = op[*domain.Bulk](Operation{
 		Name: "deadletter.drop_all", Method: "POST", Path: "/v1/contexts/{context}/deadletters/all/drop", Right: domain.VerbDelete, Errors: bulkErrors,
 		Summary: "Forget all dead letters that a filter fits; with dry_run, say how many.",
-	}, BulkLettersParams{Context: 7, DeadLetterFilter: DeadLetterFilter{Cause: "negative"}})
+	}, BulkDeadLettersParams{Context: 7, DeadLetterFilter: DeadLetterFilter{Cause: "negative"}})
 	SagaPauseAll = op[*domain.Bulk](Operation{
 		Name: "saga.pause_all", Method: "POST", Path: "/v1/contexts/{context}/sagas/{saga}/instances/all/pause", Right: domain.VerbCancel, Errors: bulkErrors,
 		Summary: "Let all instances of a saga keep their events that a filter fits; with dry_run, say how many.",
@@ -114,8 +114,8 @@ type BulkFlowsParams struct {
 	DryRun bool `json:"-" query:"dry_run"`
 }
 
-// BulkLettersParams are the parameters of deadletter.replay_all and deadletter.drop_all.
-type BulkLettersParams struct {
+// BulkDeadLettersParams are the parameters of deadletter.replay_all and deadletter.drop_all.
+type BulkDeadLettersParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	DeadLetterFilter
 	// DryRun says how many there are, and does nothing.

@@ -15,11 +15,11 @@ var (
 	DeadLetterReplay = op[DeadLettersDone](Operation{
 		Name: "deadletter.replay", Method: "POST", Path: "/v1/contexts/{context}/deadletters/replay", Right: domain.VerbRetry, ByHand: true,
 		Summary: "Give a dead letter another chance; with all, an older form of deadletter.replay_all, 500 that a filter fits.",
-	}, ChooseLettersParams{Context: 7, DeadLetterChoice: DeadLetterChoice{Kind: domain.DeadEvent, ID: "e-17"}})
+	}, ChooseDeadLettersParams{Context: 7, DeadLetterChoice: DeadLetterChoice{Kind: domain.DeadEvent, ID: "e-17"}})
 	DeadLetterDrop = op[DeadLettersDone](Operation{
 		Name: "deadletter.drop", Method: "POST", Path: "/v1/contexts/{context}/deadletters/drop", Right: domain.VerbDelete, ByHand: true,
 		Summary: "Forget a dead letter; with all, an older form of deadletter.drop_all, 500 that a filter fits.",
-	}, ChooseLettersParams{Context: 7, DeadLetterChoice: DeadLetterChoice{Saga: "order", All: true}})
+	}, ChooseDeadLettersParams{Context: 7, DeadLetterChoice: DeadLetterChoice{Saga: "order", All: true}})
 )
 
 // DeadLetterPage is a page of dead letters, in no order, without what they were.
@@ -55,16 +55,16 @@ type DeadLetterChoice struct {
 // DeadLettersDone answers. A filter may fit more than one call deals with: then
 // Next is the cursor to go on with.
 type DeadLettersDone struct {
-	// Count is how many letters this call found, and Done how many of them it
+	// Count is how many dead letters this call found, and Done how many of them it
 	// dealt with.
-	Count  int                       `json:"count"`
-	Done   int                       `json:"done"`
-	Failed domain.List[FailedLetter] `json:"failed,omitzero"`
-	Next   string                    `json:"next,omitzero"`
+	Count  int                           `json:"count"`
+	Done   int                           `json:"done"`
+	Failed domain.List[FailedDeadLetter] `json:"failed,omitzero"`
+	Next   string                        `json:"next,omitzero"`
 }
 
-// FailedLetter is one that could not be dealt with.
-type FailedLetter struct {
+// FailedDeadLetter is one that could not be dealt with.
+type FailedDeadLetter struct {
 	Kind  domain.DeadKind `json:"kind"`
 	ID    string          `json:"id"`
 	Error Problem         `json:"error"`
@@ -102,8 +102,8 @@ type DeadLetterParams struct {
 	ID      string          `json:"-" path:"id"`
 }
 
-// ChooseLettersParams are the parameters of deadletter.replay and deadletter.drop.
-type ChooseLettersParams struct {
+// ChooseDeadLettersParams are the parameters of deadletter.replay and deadletter.drop.
+type ChooseDeadLettersParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	DeadLetterChoice
 }

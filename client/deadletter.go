@@ -41,10 +41,10 @@ func (c *Client) DropDeadLetters(ctx context.Context, tenant domain.TenantID, ch
 	return c.onDeadLetters(ctx, tenant, api.DeadLetterDrop, choice)
 }
 
-func (c *Client) onDeadLetters(ctx context.Context, tenant domain.TenantID, op api.Op[api.ChooseLettersParams, api.DeadLettersDone],
+func (c *Client) onDeadLetters(ctx context.Context, tenant domain.TenantID, op api.Op[api.ChooseDeadLettersParams, api.DeadLettersDone],
 	choice api.DeadLetterChoice) (all api.DeadLettersDone, err error) {
 	for {
-		page, err := Call(ctx, c, op, api.ChooseLettersParams{Context: tenant, DeadLetterChoice: choice})
+		page, err := Call(ctx, c, op, api.ChooseDeadLettersParams{Context: tenant, DeadLetterChoice: choice})
 		if err != nil {
 			return all, err
 		}

@@ -52,7 +52,7 @@ func TestManyDeadLettersTakeSeveralCalls(t *testing.T) {
 			t.Error(err)
 		}
 		asked = append(asked, in)
-		out := api.DeadLettersDone{Count: 500, Done: 499, Next: fmt.Sprint(len(asked)), Failed: []api.FailedLetter{{ID: fmt.Sprint(len(asked))}}}
+		out := api.DeadLettersDone{Count: 500, Done: 499, Next: fmt.Sprint(len(asked)), Failed: []api.FailedDeadLetter{{ID: fmt.Sprint(len(asked))}}}
 		if len(asked) == 3 {
 			out = api.DeadLettersDone{Count: 1, Done: 1}
 		}

@@ -72,11 +72,11 @@ type SagaExplanation struct {
 	Holder string `json:"holder,omitzero"`
 	// NextMs is when a timer will wake it.
 	NextMs int64 `json:"next_ms,omitzero"`
-	// Letter is the dead letter that holds it, Steps are the effects whose
+	// DeadLetter is the dead letter that holds it, Steps are the effects whose
 	// results are awaited, Events the types of event that it would handle.
-	Letter string       `json:"letter,omitzero"`
-	Steps  List[string] `json:"steps,omitzero"`
-	Events List[string] `json:"events,omitzero"`
+	DeadLetter string       `json:"letter,omitzero"`
+	Steps      List[string] `json:"steps,omitzero"`
+	Events     List[string] `json:"events,omitzero"`
 	// Ended says of effects whose results its state waits for in vain how they ended.
 	Ended List[string] `json:"ended,omitzero"`
 	// Deferred are the types of the events that wait in it, in order.
@@ -101,8 +101,8 @@ type AwaitedEffect struct {
 	NextMs   int64  `json:"next_ms,omitzero"`
 	// Decided is set when its result is known, and on its way to the instance.
 	Decided bool `json:"decided,omitzero"`
-	// Letter is the dead letter that its command has become, whose cause is in Error.
-	Letter string `json:"letter,omitzero"`
+	// DeadLetter is the dead letter that its command has become, whose cause is in Error.
+	DeadLetter string `json:"letter,omitzero"`
 	// Unserved is set where no node that is alive does the effect for the context. A
 	// program that does effects by itself does not tell.
 	Unserved bool `json:"unserved,omitzero"`
@@ -125,7 +125,7 @@ func (a *AwaitedEffect) String() string {
 	if a.Decided {
 		text += "; its result is known, and on its way"
 	}
-	if a.Letter != "" {
+	if a.DeadLetter != "" {
 		text += "; its command is a dead letter: replay or drop it"
 	}
 	if a.Unserved {
@@ -145,7 +145,7 @@ func (x *SagaExplanation) Unserved(unserved func(effect string) bool) {
 	var names []string
 	for i := range x.Effects {
 		a := &x.Effects[i]
-		if a.Unserved = !a.Decided && a.Letter == "" && unserved(a.Effect); a.Unserved && !slices.Contains(names, a.Effect) {
+		if a.Unserved = !a.Decided && a.DeadLetter == "" && unserved(a.Effect); a.Unserved && !slices.Contains(names, a.Effect) {
 			names = append(names, a.Effect)
 		}
 	}

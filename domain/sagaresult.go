@@ -5,8 +5,8 @@ type SagaDeleted struct {
 	Saga      string `json:"saga"`
 	Versions  int    `json:"versions"`
 	Instances int    `json:"instances"`
-	// Letters are its dead letters.
-	Letters int `json:"dead_letters"`
+	// DeadLetters are its dead letters.
+	DeadLetters int `json:"dead_letters"`
 }
 
 // SagaFrom says where a new saga begins to read its streams: one of the words below,

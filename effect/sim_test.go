@@ -226,11 +226,11 @@ func (s *sim) judge() {
 			s.Errorf("%s was called and has no result", id)
 		}
 	}
-	letters := s.dead(7, "7")
-	if len(letters) < s.trash {
-		s.Errorf("got %d dead letters, want at least %d", len(letters), s.trash)
+	deadLetters := s.dead(7, "7")
+	if len(deadLetters) < s.trash {
+		s.Errorf("got %d dead letters, want at least %d", len(deadLetters), s.trash)
 	}
-	for _, d := range letters {
+	for _, d := range deadLetters {
 		if d.Data != "{" {
 			s.Errorf("got the dead letter %+v", d)
 		}

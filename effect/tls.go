@@ -31,7 +31,7 @@ func (t TLS) Config(host string) (*tls.Config, error) {
 		return nil, err
 	}
 	c.ServerName, c.InsecureSkipVerify = cmp.Or(t.ServerName, host), t.Insecure
-	// Mail has a connection for each letter: resumed, it is made in a fifth of the
+	// Mail has a connection for each mail: resumed, it is made in a fifth of the
 	// time.
 	c.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	return c, nil

@@ -210,11 +210,11 @@ func TestWhatCannotBeTriedBecomesADeadLetter(t *testing.T) {
 				if tenant == "none" {
 					tenant = ""
 				}
-				letters := r.dead(boardSpace(space), tenant)
-				if len(letters) != 1 {
-					t.Fatalf("got %d dead letters, want 1: %+v", len(letters), letters)
+				deadLetters := r.dead(boardSpace(space), tenant)
+				if len(deadLetters) != 1 {
+					t.Fatalf("got %d dead letters, want 1: %+v", len(deadLetters), deadLetters)
 				}
-				d := letters[0]
+				d := deadLetters[0]
 				if d.ID != tc.id || !strings.Contains(d.Cause, tc.cause) || d.Effect != "pay" || d.Subject != tc.subject || d.Attempts != 1 || d.Seq != 1 {
 					t.Errorf("got %+v, want id %s, cause %q", d, tc.id, tc.cause)
 				}
@@ -244,9 +244,9 @@ func TestAMarkOfTheWrongKindSpoilsItsCommandOnly(t *testing.T) {
 		}
 		r.start(r.set())
 		after(time.Minute)
-		letters := r.dead(7, "7")
-		if len(letters) != 1 || letters[0].ID != "c3" || !strings.Contains(letters[0].Cause, key) {
-			t.Errorf("got %d dead letters, %+v, want one, of c3, that names %s", len(letters), letters, key)
+		deadLetters := r.dead(7, "7")
+		if len(deadLetters) != 1 || deadLetters[0].ID != "c3" || !strings.Contains(deadLetters[0].Cause, key) {
+			t.Errorf("got %d dead letters, %+v, want one, of c3, that names %s", len(deadLetters), deadLetters, key)
 		}
 		for i := range 8 {
 			if id := fmt.Sprint("c", i); r.fake.wasApplied(id) == (id == "c3") {
@@ -273,10 +273,11 @@ func TestWhatTheBrokerGivesUpOnBecomesADeadLetter(t *testing.T) {
 		}
 		r.start(r.set())
 		after(time.Minute)
-		letters := r.dead(7, "7")
-		if len(letters) != 1 || letters[0].ID != "c1" || letters[0].Attempts != 2 || letters[0].Saga != "order" || letters[0].Correlation != "order-1" ||
-			letters[0].Data != string(message(command("c1")).Data) || letters[0].Trace == "" {
-			t.Errorf("got %+v", letters)
+		deadLetters := r.dead(7, "7")
+		if len(deadLetters) != 1 || deadLetters[0].ID != "c1" || deadLetters[0].Attempts != 2 || deadLetters[0].Saga != "order" ||
+			deadLetters[0].Correlation != "order-1" ||
+			deadLetters[0].Data != string(message(command("c1")).Data) || deadLetters[0].Trace == "" {
+			t.Errorf("got %+v", deadLetters)
 		}
 	})
 }
@@ -382,9 +383,10 @@ func TestACommandOfTenMegabytes(t *testing.T) {
 		r.wg.Go(func() { _ = w.Run(ctx) })
 		r.ask("huge", "good")
 		after(time.Minute)
-		letters := r.dead(7, "7")
-		if len(letters) != 1 || letters[0].ID != "huge" || !strings.Contains(letters[0].Cause, "10485760 bytes") || len(letters[0].Data) > domain.MaxEventBytes {
-			t.Errorf("got %d letters: %.300v", len(letters), letters)
+		deadLetters := r.dead(7, "7")
+		if len(deadLetters) != 1 || deadLetters[0].ID != "huge" || !strings.Contains(deadLetters[0].Cause, "10485760 bytes") ||
+			len(deadLetters[0].Data) > domain.MaxEventBytes {
+			t.Errorf("got %d letters: %.300v", len(deadLetters), deadLetters)
 		}
 		if got := r.one(); got.CommandID != "good" {
 			t.Errorf("got the result of %s", got.CommandID)

@@ -33,13 +33,13 @@ const (
 
 // hearing is a listener, as it was read, that takes events.
 type hearing struct {
-	w        *Worker
-	tenant   domain.TenantID
-	name     string // what subjects call the context
-	l        *domain.Listener
-	subjects []string
-	letters  *letters
-	noted    time.Time // when it was written down that events wait; zero: not since it last went on
+	w           *Worker
+	tenant      domain.TenantID
+	name        string // what subjects call the context
+	l           *domain.Listener
+	subjects    []string
+	deadLetters *deadLetters
+	noted       time.Time // when it was written down that events wait; zero: not since it last went on
 }
 
 func newHearing(ctx context.Context, w *Worker, tenant domain.TenantID, l *domain.Listener) (*hearing, error) {
@@ -204,14 +204,14 @@ func (h *hearing) bury(ctx context.Context, o *one) error {
 		return err
 	}
 	h.w.cfg.Observer.ListenerDead(d.Kind)
-	h.letters.tell(d)
+	h.deadLetters.tell(d)
 	return nil
 }
 
 // letters tells the log of a listener's dead letters: of one at once, of more once a minute with
 // their number, so that a flood of events that nobody can read fills no disk. Each lies on the
 // board for itself.
-type letters struct {
+type deadLetters struct {
 	log    *slog.Logger
 	tenant domain.TenantID
 	name   string
@@ -222,7 +222,7 @@ type letters struct {
 	later *time.Timer // tells of them when the minute is over; nil: there are none
 }
 
-func (l *letters) tell(d *domain.DeadLetter) {
+func (l *deadLetters) tell(d *domain.DeadLetter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if wait := tellEvery - time.Since(l.told); wait > 0 {
@@ -237,7 +237,7 @@ func (l *letters) tell(d *domain.DeadLetter) {
 
 // rest tells of those that nothing was said of: after the minute, or where the listener is not
 // served here any more.
-func (l *letters) rest() {
+func (l *deadLetters) rest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.later == nil {
@@ -270,7 +270,7 @@ func (h *hearing) write(ctx context.Context, atMs int64, why string) {
 
 // Again starts the flow of an event whose dead letter is replayed, by the listener as it is now.
 //
-// Errors: [domain.ErrConflict] where the letter has no event; what starts none still.
+// Errors: [domain.ErrConflict] where the dead letter has no event; what starts none still.
 func (w *Worker) Again(ctx context.Context, tenant domain.TenantID, d *domain.DeadLetter) error {
 	if d.Event == nil {
 		return domain.Conflictf("the message of dead letter %q is no event: it can be dropped, not replayed", d.ID)

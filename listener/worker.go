@@ -180,7 +180,7 @@ var errChanged = errors.New("the listener has changed")
 // serve starts flows for the events of one listener, until ctx ends: it is another then, or
 // none.
 func (w *Worker) serve(ctx context.Context, tenant domain.TenantID, name string) {
-	told := &letters{log: w.log, tenant: tenant, name: name}
+	told := &deadLetters{log: w.log, tenant: tenant, name: name}
 	defer told.rest()
 	for ctx.Err() == nil {
 		err := w.take(ctx, tenant, name, told)
@@ -196,7 +196,7 @@ func (w *Worker) serve(ctx context.Context, tenant domain.TenantID, name string)
 
 // take reads the listener as it is, and takes events until ctx ends, it changes, or broker or
 // board cannot be asked.
-func (w *Worker) take(ctx context.Context, tenant domain.TenantID, name string, told *letters) error {
+func (w *Worker) take(ctx context.Context, tenant domain.TenantID, name string, told *deadLetters) error {
 	l, err := w.s.Show(ctx, tenant, name)
 	if errors.Is(err, domain.ErrNotFound) || err == nil && l.Paused {
 		// The index names a change before it is written, so that none is missed where a writer
@@ -211,7 +211,7 @@ func (w *Worker) take(ctx context.Context, tenant domain.TenantID, name string, 
 	if err != nil {
 		return err
 	}
-	h.letters = told
+	h.deadLetters = told
 	q, err := w.s.streams.Work(ctx, stream.Shared{Durable: durable(tenant, l), Stream: l.Stream(), Subjects: h.subjects, MaxInFlight: mostShared,
 		AckWait: w.cfg.AckWait, MaxDeliver: mostDeliveries})
 	if err != nil {

@@ -140,7 +140,7 @@ func TestTwoMessagesWithTheSameJobsAreBothAnswered(t *testing.T) {
 	})
 }
 
-func TestAForeignMessageIsOneLetterThoughItsSenderCrashes(t *testing.T) {
+func TestAForeignMessageIsOneThoughItsSenderCrashes(t *testing.T) {
 	snared(t, func(t *testing.T, snare *snare, a, b *site) {
 		snare.set(setsField(layout.MessagePrefix, layout.MessageSentMs), nil) // the bus has it by then
 		key := domain.MessageKey{Caller: a.op, ID: 101}
@@ -461,7 +461,7 @@ func (w watched) Send(ctx context.Context, to domain.Address, body []byte) error
 	return w.Bus.Send(ctx, to, body)
 }
 
-func TestALetterLeavesWhenItsRecordIsDurable(t *testing.T) {
+func TestAMessageLeavesWhenItsRecordIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net, u := membus.New(membus.Config{}), &unsafe{Board: memboard.Open(), claimed: map[string]bool{}}
 		messages := 0

@@ -96,9 +96,9 @@ func TestEveryFieldOfAMessageIsSigned(t *testing.T) {
 	}
 }
 
-// TestALetterForNoNodeIsNotCarriedElsewhere: what was written for a context of
+// TestAMessageForNoNodeIsNotCarriedElsewhere: what was written for a context of
 // its own board names that board's node.
-func TestALetterForNoNodeIsNotCarriedElsewhere(t *testing.T) {
+func TestAMessageForNoNodeIsNotCarriedElsewhere(t *testing.T) {
 	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
 		m := a.send(domain.Message{MessageType: domain.MessageJob, DstContext: annex, Job: domain.List[domain.Job]{{Script: "set x 1", ScriptType: "lines"}}})
 		if m.DstNode != a.post.Node() {

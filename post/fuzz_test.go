@@ -75,7 +75,7 @@ func FuzzUnseal(f *testing.F) {
 
 // Whatever a message is, it does not break who reads it; and one that is good stays
 // so, with the same name, when it is stored and sent on.
-func FuzzLetter(f *testing.F) {
+func FuzzSignedMessage(f *testing.F) {
 	actor := fuzzKey(f, "actor")
 	at := domain.UnixTime(1_800_000_000)
 	for _, m := range []domain.Message{

@@ -235,9 +235,9 @@ func TestAnInboxThatNobodyReadsHasABound(t *testing.T) {
 	})
 }
 
-// TestALetterEndsWhenItIsTaken: however long it was in the inbox, its reader
+// TestAMessageEndsWhenItIsTaken: however long it was in the inbox, its reader
 // finds it on the board and in the archive for as long as any other.
-func TestALetterEndsWhenItIsTaken(t *testing.T) {
+func TestAMessageEndsWhenItIsTaken(t *testing.T) {
 	bubble(t, membus.Config{}, func(t *testing.T, _ *membus.Network, a, _ *site) {
 		a.wait(a.send(domain.Message{MessageType: domain.MessageChat, Message: "hi", DstPubkey: a.opKey.Pubkey()}))
 		time.Sleep(2 * time.Hour)

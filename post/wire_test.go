@@ -221,7 +221,7 @@ func TestForgedParcelsAreDropped(t *testing.T) {
 	}
 }
 
-func TestForgedLettersAreRefused(t *testing.T) {
+func TestForgedMessagesAreRefused(t *testing.T) {
 	message := func(change func(w *wire, m *domain.Message)) func(w *wire) []byte {
 		return func(w *wire) []byte { return w.brings(w.message(func(m *domain.Message) { change(w, m) })) }
 	}
@@ -286,7 +286,7 @@ func TestForgedLettersAreRefused(t *testing.T) {
 // Each field of a message in turn is altered after it was signed. What is signed
 // makes it forged; what is not, because it is only said on the way, is not
 // believed.
-func TestALetterIsTakenAsItWasSignedOrNotAtAll(t *testing.T) {
+func TestAMessageIsTakenAsItWasSignedOrNotAtAll(t *testing.T) {
 	onWire(t, func(w *wire) {
 		sample := domain.Message{Message: "x", Timeout: 1, TimeoutAck: 1, TimeoutResult: 1, Topic: "runner1", Flow: "{}", DstActor: 3,
 			DstPubkey: w.b.opKey.Pubkey(), ReplyTo: "message:1:2",
@@ -324,7 +324,7 @@ func TestALetterIsTakenAsItWasSignedOrNotAtAll(t *testing.T) {
 			case taken != nil && len(causes) > 0:
 				t.Errorf("%s altered: taken and refused: %v", name, causes)
 			case taken != nil:
-				if diff := cmp.Diff(w.letterOnly(m), w.letterOnly(*taken)); diff != "" {
+				if diff := cmp.Diff(w.signedOnly(m), w.signedOnly(*taken)); diff != "" {
 					t.Errorf("%s altered: taken as something else (-signed +stored):\n%s", name, diff)
 				}
 				if err := identity.VerifyMessage(taken); err != nil {
@@ -348,7 +348,7 @@ func alter(v, other any) any {
 	return other
 }
 
-func (w *wire) letterOnly(m domain.Message) domain.Message {
+func (w *wire) signedOnly(m domain.Message) domain.Message {
 	l := m.Signed()
 	for i := range l.Job { // empty or missing, it is the same
 		l.Job[i].EnvVars, l.Job[i].Result, l.Job[i].Prerequisites, l.Job[i].Dependends = nil, nil, nil, nil
@@ -372,7 +372,7 @@ func (w *wire) stored(m domain.Message) *domain.Message {
 	return nil
 }
 
-func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
+func TestAMessageThatComesAgainIsOne(t *testing.T) {
 	onWire(t, func(w *wire) {
 		m := w.message(nil)
 		first := w.brings(m)
@@ -414,7 +414,7 @@ func TestALetterThatComesAgainIsOneLetter(t *testing.T) {
 
 // The sender of a message was told that it is refused, and holds a signed word of
 // it. Who plays it again when the reason is gone has nothing done by it.
-func TestARefusedLetterStaysRefused(t *testing.T) {
+func TestARefusedMessageStaysRefused(t *testing.T) {
 	onWire(t, func(w *wire) {
 		zoe, err := identity.NewKey()
 		w.b.must(err)
@@ -442,7 +442,7 @@ func TestARefusedLetterStaysRefused(t *testing.T) {
 
 // A site that has seen a message of another cannot have it refused by bringing it
 // first.
-func TestALetterThatOthersBringFirstIsTaken(t *testing.T) {
+func TestAMessageThatOthersBringFirstIsTaken(t *testing.T) {
 	onWire(t, func(w *wire) {
 		m := w.message(nil)
 		w.send(w.parcel(w.c.keys.Node, post.Parcel{Messages: []json.RawMessage{w.text(m)}}))
@@ -568,7 +568,7 @@ func TestNobodyAnswersForOthers(t *testing.T) {
 }
 
 // A message is refused for its size before anybody reads it.
-func TestLettersThatAreTooLargeAreRefused(t *testing.T) {
+func TestMessagesThatAreTooLargeAreRefused(t *testing.T) {
 	onWire(t, func(w *wire) {
 		m := w.message(func(m *domain.Message) { m.Job[0].Script = strings.Repeat("x", domain.MaxSignedMessage) })
 		text := w.brings(m)

@@ -216,7 +216,7 @@ func (e *Engine) Drop(ctx context.Context, tenant domain.TenantID, kind domain.D
 		return e.ask(ctx, tenant, d.Saga, d.Correlation, controlDrop, control{Dead: key})
 	}
 	if kind == domain.DeadEffect {
-		// First: who asked for it waits for ever where the letter is gone and nobody told.
+		// First: who asked for it waits for ever where the dead letter is gone and nobody told.
 		if err := e.cfg.GiveUp(ctx, tenant, d); err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func TestTwoSagasThatFailOnOneEventHaveADeadLetterEach(t *testing.T) {
 		r.publish(shop, goes("e1", `{"id":1}`))
 		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1", Data: []byte("{")}))
 		time.Sleep(time.Second)
-		list := r.letters(shop)
+		list := r.deadLetters(shop)
 		if len(list) != 4 {
 			t.Fatalf("%d dead letters, want 4: %+v", len(list), list)
 		}
@@ -110,7 +110,7 @@ func TestTwoSagasThatFailOnOneEventHaveADeadLetterEach(t *testing.T) {
 				t.Errorf("%s is held by %s", name, x.Held)
 			}
 		}
-		if list := r.letters(shop); len(list) != 0 {
+		if list := r.deadLetters(shop); len(list) != 0 {
 			t.Errorf("left: %+v", list)
 		}
 	})
@@ -124,15 +124,15 @@ func TestADeadLetterIsReplayedOnce(t *testing.T) {
 		r.publish(shop, goes("e1", `{"id":1}`))
 		time.Sleep(time.Second)
 		r.bans.ban(shop, "s", true) // so that both come in one round
-		d := r.letters(shop)[0]
+		d := r.deadLetters(shop)[0]
 		for range 3 {
 			r.must(r.engine.Replay(r.Context(), shop, d.Kind, d.ID))
 		}
 		time.Sleep(time.Second)
 		r.bans.ban(shop, "s", false)
 		time.Sleep(time.Second)
-		if got := r.data(shop, "s", "1"); got != `{"n":1}` || len(r.letters(shop)) != 0 {
-			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
+		if got := r.data(shop, "s", "1"); got != `{"n":1}` || len(r.deadLetters(shop)) != 0 {
+			t.Errorf("got %s, dead letters %+v", got, r.deadLetters(shop))
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestADeadLetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
 			Data: []byte(`{"event_type":"Go","event_id":"e2"}`)}))
 		time.Sleep(time.Second)
 		for range 3 {
-			list := r.letters(shop)
+			list := r.deadLetters(shop)
 			if len(list) != 2 {
 				t.Fatalf("letters %+v", list)
 			}
@@ -162,12 +162,12 @@ func TestADeadLetterOfAMessageIsNotLostByItsReplay(t *testing.T) {
 		def.Events = nil
 		def.Correlation = `if event.payload == () { "1" } else { event.payload.id.to_string() }`
 		r.apply(shop, def)
-		for _, d := range r.letters(shop) {
+		for _, d := range r.deadLetters(shop) {
 			r.must(r.engine.Replay(r.Context(), shop, d.Kind, d.ID))
 		}
 		time.Sleep(time.Minute)
-		if got := r.data(shop, "s", "1"); got != `{"n":2}` || len(r.letters(shop)) != 0 {
-			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
+		if got := r.data(shop, "s", "1"); got != `{"n":2}` || len(r.deadLetters(shop)) != 0 {
+			t.Errorf("got %s, dead letters %+v", got, r.deadLetters(shop))
 		}
 	})
 }
@@ -186,15 +186,15 @@ func TestWorkThatAStreamRefusesIsADeadLetter(t *testing.T) {
 			r.publish(shop, goes(fmt.Sprint("e", i), fmt.Sprintf(`{"id":%d,"fact":%q}`, i, []string{"Good", "Bad", "Fine"}[i])))
 		}
 		time.Sleep(time.Minute)
-		list := r.letters(shop)
+		list := r.deadLetters(shop)
 		if stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents); err != nil || stats.Last != 2 || len(list) != 1 || list[0].Kind != domain.DeadWork {
 			t.Fatalf("%d facts, dead letters %+v, %v", stats.Last, list, err)
 		}
 		good.Store(true)
 		r.must(r.engine.Replay(r.Context(), shop, domain.DeadWork, list[0].ID))
 		time.Sleep(time.Second)
-		if stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents); err != nil || stats.Last != 3 || len(r.letters(shop)) != 0 {
-			t.Errorf("%d facts after the replay, dead letters %+v, %v", stats.Last, r.letters(shop), err)
+		if stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents); err != nil || stats.Last != 3 || len(r.deadLetters(shop)) != 0 {
+			t.Errorf("%d facts after the replay, dead letters %+v, %v", stats.Last, r.deadLetters(shop), err)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func TestWhatDoesNotFitOnTheBoardIsADeadLetter(t *testing.T) {
 			time.Sleep(time.Second)
 			r.bans.ban(shop, "s", false)
 			time.Sleep(10 * time.Second)
-			list := r.letters(shop)
+			list := r.deadLetters(shop)
 			if len(list) != 1 || !list[0].Holds || list[0].Correlation != "3" {
 				t.Fatalf("letters %+v", list)
 			}
@@ -266,16 +266,16 @@ func TestADeadLetterOfAnInstanceThatIsGoneCanBeDropped(t *testing.T) {
 		time.Sleep(time.Second)
 		b := board.Batch{Space: board.Space(shop)}
 		r.must(r.board.Commit(r.Context(), *b.Delete("saga:acme:s:1")))
-		d := r.letters(shop)[0]
+		d := r.deadLetters(shop)[0]
 		r.must(r.engine.Replay(r.Context(), shop, d.Kind, d.ID))
 		time.Sleep(time.Second)
-		if list := r.letters(shop); len(list) != 1 {
+		if list := r.deadLetters(shop); len(list) != 1 {
 			t.Errorf("replayed: %+v", list)
 		}
 		r.must(r.board.Commit(r.Context(), *b.Delete("saga:acme:s:1")))
 		r.must(r.engine.Drop(r.Context(), shop, d.Kind, d.ID))
 		time.Sleep(time.Second)
-		if list := r.letters(shop); len(list) != 0 {
+		if list := r.deadLetters(shop); len(list) != 0 {
 			t.Errorf("dropped: %+v", list)
 		}
 	})
@@ -294,8 +294,8 @@ func TestADeadLetterOfOthersIsDroppedAndReplayed(t *testing.T) {
 		r.must(r.engine.Drop(r.Context(), shop, domain.DeadEffect, "a"))
 		r.must(r.engine.Replay(r.Context(), shop, domain.DeadEffect, "b"))
 		stats, err := r.log.Stats(r.Context(), domain.WorkflowCommands)
-		if err != nil || stats.Last != 1 || len(r.letters(shop)) != 0 {
-			t.Errorf("%d commands, dead letters %+v, %v", stats.Last, r.letters(shop), err)
+		if err != nil || stats.Last != 1 || len(r.deadLetters(shop)) != 0 {
+			t.Errorf("%d commands, dead letters %+v, %v", stats.Last, r.deadLetters(shop), err)
 		}
 	})
 }
@@ -308,7 +308,7 @@ func TestAMalformedEventOfAnySizeIsADeadLetter(t *testing.T) {
 			r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1", Data: []byte(data)}))
 			r.publish(shop, goes("e1", `{"id":1}`))
 			time.Sleep(10 * time.Second)
-			if got, list := r.data(shop, "s", "1"), r.letters(shop); got != `{"n":1}` || len(list) != 1 || list[0].Seq != 1 {
+			if got, list := r.data(shop, "s", "1"), r.deadLetters(shop); got != `{"n":1}` || len(list) != 1 || list[0].Seq != 1 {
 				t.Errorf("%.3q: got %s, %d dead letters", data, got, len(list))
 			}
 		})
@@ -353,7 +353,7 @@ func TestAnEventThatEndsTheProcessIsADeadLetter(t *testing.T) {
 			stop()
 			break
 		}
-		list := r.letters(shop)
+		list := r.deadLetters(shop)
 		if lives > 8 || len(list) != 1 || list[0].Correlation != "3" || !list[0].Holds {
 			t.Fatalf("after %d lives the dead letters are %+v", lives, list)
 		}

@@ -46,29 +46,29 @@ func (e *Engine) Delete(ctx context.Context, tenant domain.TenantID, saga string
 	}
 	out := domain.SagaDeleted{Saga: saga}
 	out.Versions, err = d.run(ctx, force)
-	out.Instances, out.Letters = d.instances, d.letters
+	out.Instances, out.DeadLetters = d.instances, d.deadLetters
 	if err != nil {
 		return domain.SagaDeleted{}, errors.Join(err, d.release(ctx))
 	}
-	e.text.Info("saga deleted", "context", uint32(tenant), "saga", saga, "versions", out.Versions, "instances", out.Instances, "dead_letters", out.Letters)
+	e.text.Info("saga deleted", "context", uint32(tenant), "saga", saga, "versions", out.Versions, "instances", out.Instances, "dead_letters", out.DeadLetters)
 	return out, d.release(ctx)
 }
 
 // deletion holds all partitions of a saga, so that nobody moves what it deletes.
 type deletion struct {
-	e         *Engine
-	tenant    domain.TenantID
-	saga      string
-	name      string // the context's, as keys have it
-	keys      layout.SagaKeys
-	space     board.Space
-	owner     string
-	stored    bool      // there is a definition
-	shards    []shardOf // that there are, or were
-	tokens    []int64   // by which the first of them are held
-	outboxes  []string
-	instances int
-	letters   int
+	e           *Engine
+	tenant      domain.TenantID
+	saga        string
+	name        string // the context's, as keys have it
+	keys        layout.SagaKeys
+	space       board.Space
+	owner       string
+	stored      bool      // there is a definition
+	shards      []shardOf // that there are, or were
+	tokens      []int64   // by which the first of them are held
+	outboxes    []string
+	instances   int
+	deadLetters int
 }
 
 // deletion finds out what there is of a saga.
@@ -132,7 +132,7 @@ func (d *deletion) run(ctx context.Context, force bool) (versions int, err error
 		return 0, err
 	}
 	for _, kind := range domain.DeadKinds {
-		if err := d.clear(ctx, d.keys.Deads(kind), d.dropLetters(force)); err != nil {
+		if err := d.clear(ctx, d.keys.Deads(kind), d.dropDeadLetters(force)); err != nil {
 			return 0, err
 		}
 	}
@@ -282,14 +282,14 @@ func (d *deletion) dropInstance(b *board.Batch, key string, rec board.Record) er
 	return nil
 }
 
-// dropLetters deletes the saga's dead letters: all of them, or those that held
+// dropDeadLetters deletes the saga's dead letters: all of them, or those that held
 // an instance.
-func (d *deletion) dropLetters(all bool) func(*board.Batch, string, board.Record) error {
+func (d *deletion) dropDeadLetters(all bool) func(*board.Batch, string, board.Record) error {
 	return func(b *board.Batch, key string, rec board.Record) error {
-		letter, err := decodeDead(key, rec)
-		if err == nil && letter.Saga == d.saga && (all || letter.Holds) {
+		dead, err := decodeDead(key, rec)
+		if err == nil && dead.Saga == d.saga && (all || dead.Holds) {
 			b.Delete(key)
-			d.letters++
+			d.deadLetters++
 		}
 		return nil
 	}

@@ -46,7 +46,7 @@ func TestNothingIsLeftOfADeletedSaga(t *testing.T) {
 			t.Errorf("unforced: got %v", err)
 		}
 		got, err := r.engine.Delete(r.Context(), shop, "order", true)
-		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, Instances: 2, Letters: 1}); err != nil || got != want {
+		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, Instances: 2, DeadLetters: 1}); err != nil || got != want {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		if got := r.left(everything...); len(got) != 0 {
@@ -81,7 +81,7 @@ func TestAForcedDeletionTakesDeadLettersAlong(t *testing.T) {
 			t.Fatalf("before: got %q", got)
 		}
 		got, err := r.engine.Delete(r.Context(), shop, "order", true)
-		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, Letters: 2}); err != nil || got != want {
+		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, DeadLetters: 2}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		if got := r.left("deadletter:"); len(got) != 2 {

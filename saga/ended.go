@@ -111,7 +111,7 @@ const maxEndedText = 300
 
 // letters looks which of the commands that an instance waits for are dead letters: none
 // of these has a result before a person has dealt with it.
-func (e *Engine) letters(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, list []domain.AwaitedEffect) error {
+func (e *Engine) deadLetters(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, list []domain.AwaitedEffect) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (e *Engine) letters(ctx context.Context, tenant domain.TenantID, keys layou
 		if rec == nil || list[i].Decided {
 			continue
 		}
-		list[i].Letter = names[i]
+		list[i].DeadLetter = names[i]
 		if d, err := decodeDead(names[i], rec); err == nil {
 			list[i].Error = domain.PlainText(d.Cause, maxEndedText)
 		}

@@ -69,7 +69,7 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, saga, corr
 	if err := e.tried(ctx, tenant, keys, x.Effects); err != nil {
 		return x, err
 	}
-	if err := e.letters(ctx, tenant, keys, x.Effects); err != nil {
+	if err := e.deadLetters(ctx, tenant, keys, x.Effects); err != nil {
 		return x, err
 	}
 	if x.Ended, err = e.ended(ctx, tenant, keys, in, vain); err != nil {
@@ -83,9 +83,9 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 	banned, _ := e.cfg.Banned(tenant, in.Saga)
 	switch {
 	case in.Held != "":
-		x.Letter = keys.Dead(domain.DeadSaga, HeldBy(in))
+		x.DeadLetter = keys.Dead(domain.DeadSaga, HeldBy(in))
 		x.Standing, x.Text = domain.StandingHeld, "its program failed on an event: replay or drop the dead letter saga "+HeldBy(in)
-		recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), x.Letter)
+		recs, err := e.board.Get(ctx, layout.SpaceOf(tenant), x.DeadLetter)
 		if err != nil {
 			return x, err
 		}
@@ -98,9 +98,9 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 		x.Standing, x.Text = domain.StandingBanned, "its saga is paused by a ban: its events wait in their streams"
 	case len(x.Unsent) > 0:
 		x.Standing, x.Text = domain.StandingOutbox, fmt.Sprintf("%d work items wait in the outbox to be sent", len(x.Unsent))
-	case slices.ContainsFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.Letter != "" }):
-		a := x.Effects[slices.IndexFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.Letter != "" })]
-		x.Letter = a.Letter
+	case slices.ContainsFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.DeadLetter != "" }):
+		a := x.Effects[slices.IndexFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.DeadLetter != "" })]
+		x.DeadLetter = a.DeadLetter
 		x.Standing, x.Text = domain.StandingHeld, fmt.Sprintf("it waits for effect %s, whose command is a dead letter (%s): replay the dead letter effect %s, "+
 			"or drop it, which gives the saga %s", a.Effect, a.Error, a.CommandID, domain.ResultEvent(a.Effect, domain.ResultFailed))
 	case len(x.Steps) > 0:

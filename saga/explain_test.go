@@ -88,14 +88,15 @@ func TestADeadCommandIsNotWaitedFor(t *testing.T) {
 		r.publish(shop, placed("1", `{"order":1,"total":5}`))
 		time.Sleep(time.Second)
 		id := r.commandOf("reserve")
-		letter := domain.DeadLetter{Kind: domain.DeadEffect, ID: id, Effect: "reserve", Saga: "order", Correlation: "1", Cause: "it was given out too often"}
-		text, err := json.Marshal(letter)
+		dead := domain.DeadLetter{Kind: domain.DeadEffect, ID: id, Effect: "reserve", Saga: "order", Correlation: "1", Cause: "it was given out too often"}
+		text, err := json.Marshal(dead)
 		r.must(err)
 		key := layout.SagaKeys{Tenant: "acme"}.Dead(domain.DeadEffect, id)
 		b := board.Batch{Space: board.Space(shop)}
 		r.must(r.board.Commit(r.Context(), *b.Set(key, board.Field{Name: layout.DeadText, Value: string(text)})))
 		x, err := r.engine.Explain(r.Context(), shop, "order", "1")
-		if err != nil || x.Standing != domain.StandingHeld || x.Letter != key || !strings.Contains(x.Text, "given out too often") || x.Effects[0].Letter != key {
+		if err != nil || x.Standing != domain.StandingHeld || x.DeadLetter != key || !strings.Contains(x.Text, "given out too often") ||
+			x.Effects[0].DeadLetter != key {
 			t.Errorf("got %+v, %v", x, err)
 		}
 		var told []string
@@ -104,8 +105,8 @@ func TestADeadCommandIsNotWaitedFor(t *testing.T) {
 			return nil
 		}})
 		r.must(e.Drop(r.Context(), shop, domain.DeadEffect, id))
-		if len(told) != 1 || told[0] != fmt.Sprint(shop, " ", id) || len(r.letters(shop)) != 0 {
-			t.Errorf("told %q, dead letters %+v", told, r.letters(shop))
+		if len(told) != 1 || told[0] != fmt.Sprint(shop, " ", id) || len(r.deadLetters(shop)) != 0 {
+			t.Errorf("told %q, dead letters %+v", told, r.deadLetters(shop))
 		}
 	})
 }

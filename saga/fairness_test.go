@@ -112,8 +112,8 @@ func TestWhatWasPutAsideIsDealtWithOnce(t *testing.T) {
 					t.Fatalf("life after %d commits: %d events were handled, and %d are behind, want %d together", life, had, lags[i].Behind, many+others)
 				}
 			}
-			if last := behind[len(behind)-1]; last != 0 || len(r.letters(shop)) > 0 {
-				t.Errorf("%d are left behind, with %d dead letters", last, len(r.letters(shop)))
+			if last := behind[len(behind)-1]; last != 0 || len(r.deadLetters(shop)) > 0 {
+				t.Errorf("%d are left behind, with %d dead letters", last, len(r.deadLetters(shop)))
 			}
 		})
 	}

@@ -117,7 +117,7 @@ func TestAPayloadIsNotMadeLongerOnItsWay(t *testing.T) {
 		r.publish(shop, goes("e1", `{"id":1}`))
 		time.Sleep(time.Minute)
 		if x := r.instance(shop, "s", "1"); x.State != "closed" {
-			t.Errorf("%s is in %s, dead letters %v", x.Correlation, x.State, causes(r.letters(shop)))
+			t.Errorf("%s is in %s, dead letters %v", x.Correlation, x.State, causes(r.deadLetters(shop)))
 		}
 	})
 }

@@ -82,7 +82,7 @@ func TestAnEventOfAnotherContextIsRefused(t *testing.T) {
 		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.AggregateEvents, Subject: "tenant.acme.aggregate.Thing.1",
 			Data: []byte(`{"event_id":"e","event_type":"Go","tenant_id":"8","payload":{"id":1}}`)}))
 		time.Sleep(time.Minute)
-		if got, list := r.data(shop, "s", "1"), r.letters(shop); got != `{"n":3}` || len(list) != 1 || !strings.Contains(list[0].Cause, `tenant_id is "8"`) {
+		if got, list := r.data(shop, "s", "1"), r.deadLetters(shop); got != `{"n":3}` || len(list) != 1 || !strings.Contains(list[0].Cause, `tenant_id is "8"`) {
 			t.Errorf("got %s, dead letters %q", got, causes(list))
 		}
 	})
@@ -119,8 +119,8 @@ func TestAnEventWithAllThatItMayAskForFits(t *testing.T) {
 		r.bans.ban(shop, "s", false)
 		time.Sleep(time.Minute)
 		stats, err := r.log.Stats(r.Context(), domain.WorkflowEvents)
-		if err != nil || stats.Last != uint64(64*large) || len(r.letters(shop)) != 0 {
-			t.Errorf("%d facts, want %d, dead letters %v, %v", stats.Last, 64*large, causes(r.letters(shop)), err)
+		if err != nil || stats.Last != uint64(64*large) || len(r.deadLetters(shop)) != 0 {
+			t.Errorf("%d facts, want %d, dead letters %v, %v", stats.Last, 64*large, causes(r.deadLetters(shop)), err)
 		}
 	})
 }
@@ -163,7 +163,7 @@ func TestIdsMayHaveAnyText(t *testing.T) {
 			r.publish(shop, domain.Event{Type: "More", Saga: "s", Correlation: id})
 			time.Sleep(time.Minute)
 			if got := r.data(shop, "s", id); got != `{"n":5}` {
-				t.Errorf("%q: %s, dead letters %+v", id, got, r.letters(shop))
+				t.Errorf("%q: %s, dead letters %+v", id, got, r.deadLetters(shop))
 			}
 		})
 	}

@@ -38,8 +38,8 @@ func TestABoardThatIsFullForNowMakesNoDeadLetters(t *testing.T) {
 		if full.Load() >= 0 {
 			t.Error("nothing was committed")
 		}
-		if got := r.data(shop, "s", "1"); got != `{"n":2}` || len(r.letters(shop)) != 0 {
-			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
+		if got := r.data(shop, "s", "1"); got != `{"n":2}` || len(r.deadLetters(shop)) != 0 {
+			t.Errorf("got %s, dead letters %+v", got, r.deadLetters(shop))
 		}
 	})
 }
@@ -53,8 +53,8 @@ func TestARecordThatCannotBeReadStopsNobodyElse(t *testing.T) {
 		r.publish(shop, goes("e1", `{"id":1}`))
 		r.publish(shop, goes("e2", `{"id":2}`))
 		time.Sleep(10 * time.Second)
-		if got := r.data(shop, "s", "2"); got != `{"n":1}` || len(r.letters(shop)) != 1 {
-			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
+		if got := r.data(shop, "s", "2"); got != `{"n":1}` || len(r.deadLetters(shop)) != 1 {
+			t.Errorf("got %s, dead letters %+v", got, r.deadLetters(shop))
 		}
 	})
 }
@@ -78,10 +78,10 @@ func TestAKeyOfTheWrongKindStopsNobodyElse(t *testing.T) {
 				t.Errorf("instance %s: got %s, want %s", id, got, want)
 			}
 		}
-		letters := r.letters(shop)
-		if len(letters) != 2 || !strings.Contains(letters[0].Cause+letters[1].Cause, keys.Seen("s", "e3")) ||
-			!strings.Contains(letters[0].Cause+letters[1].Cause, keys.Instance("s", "1")) {
-			t.Errorf("got %+v, want two dead letters that name the keys", letters)
+		deadLetters := r.deadLetters(shop)
+		if len(deadLetters) != 2 || !strings.Contains(deadLetters[0].Cause+deadLetters[1].Cause, keys.Seen("s", "e3")) ||
+			!strings.Contains(deadLetters[0].Cause+deadLetters[1].Cause, keys.Instance("s", "1")) {
+			t.Errorf("got %+v, want two dead letters that name the keys", deadLetters)
 		}
 	})
 }

@@ -187,7 +187,7 @@ func TestAnEarlierHolderTakesNothingOut(t *testing.T) {
 		away.Store(true)
 		second := r.work(saga.WorkerConfig{Grace: time.Second, Gateway: door(func(domain.SubmitCommandRequest) int { return int(code.Load()) }).config()})
 		time.Sleep(time.Minute)
-		list := r.letters(shop)
+		list := r.deadLetters(shop)
 		if len(list) != 1 {
 			t.Fatalf("letters %+v", list)
 		}

@@ -121,13 +121,13 @@ func (r *round) deadLetter(d *domain.DeadLetter) {
 	key := r.s.keys.Dead(d.Kind, d.ID)
 	r.cur.set(key, board.Field{Name: layout.DeadText, Value: deadText(d)})
 	r.cur.dead = append(r.cur.dead, d)
-	r.letters[key] = d
+	r.deadLetters[key] = d
 }
 
 // forget deletes a dead letter.
 func (r *round) forget(key string) {
 	r.cur.Delete(key)
-	r.letters[key] = nil
+	r.deadLetters[key] = nil
 }
 
 // dead reads a dead letter of the saga, as the round has left it. What is none
@@ -139,7 +139,7 @@ func (r *round) dead(ctx context.Context, key, correlation string) (*domain.Dead
 	if len(key) > board.MaxKey || !strings.HasPrefix(key, keys.Deads(domain.DeadSaga)) && !strings.HasPrefix(key, keys.Deads(domain.DeadWork)) {
 		return nil, nil
 	}
-	d, there := r.letters[key]
+	d, there := r.deadLetters[key]
 	if !there {
 		recs, err := r.s.e.board.Get(ctx, r.s.space, key)
 		if err != nil {

@@ -81,7 +81,7 @@ func TestNobodyElseSaysThatACommandWasRefused(t *testing.T) {
 		r.must(err)
 		r.must(r.log.Publish(r.Context(), stream.Message{Stream: domain.WorkflowCommands, Subject: "tenant.acme.workflow.s.1", Data: text}))
 		time.Sleep(10 * time.Second)
-		got := causes(r.letters(shop))
+		got := causes(r.deadLetters(shop))
 		if x := r.instance(shop, "s", "1"); x.State != "open" || x.Held != "" || len(got) != 2 {
 			t.Errorf("it is in %s, held %q, dead letters %q", x.State, x.Held, got)
 		}
@@ -120,7 +120,7 @@ func TestARefusalIsForTheLifeThatSentTheCommand(t *testing.T) {
 			up.Store(true)
 			time.Sleep(time.Minute)
 			x, err := r.engine.Instance(r.Context(), shop, "s", "1")
-			got := causes(r.letters(shop))
+			got := causes(r.deadLetters(shop))
 			if lives == 1 && (!errors.Is(err, domain.ErrNotFound) || len(got) != 0) {
 				t.Errorf("it began again: %+v, %v, dead letters %q", x, err, got)
 			}

@@ -70,14 +70,14 @@ func TestAResultMovesOnlyWhoAskedForIt(t *testing.T) {
 		bubble(t, func(r *rig) {
 			r.apply(shop, unasked(step))
 			defer r.alone()()
-			stays := func(state string, letters int, cause string) {
+			stays := func(state string, deadLetters int, cause string) {
 				r.Helper()
 				if x := r.instance(shop, "order", "1"); x.State != state || x.Held != "" || len(x.Deferred) != 0 {
 					r.Fatalf("step %v: it is in %s, held %q, %+v", step, x.State, x.Held, x)
 				}
-				list := r.letters(shop)
-				if len(list) != letters || letters > 0 && !strings.Contains(strings.Join(causes(list), "\n"), cause) {
-					r.Fatalf("step %v: dead letters %q, want %d, one with %q", step, causes(list), letters, cause)
+				list := r.deadLetters(shop)
+				if len(list) != deadLetters || deadLetters > 0 && !strings.Contains(strings.Join(causes(list), "\n"), cause) {
+					r.Fatalf("step %v: dead letters %q, want %d, one with %q", step, causes(list), deadLetters, cause)
 				}
 			}
 			r.publish(shop, placed("1", `{"order":1,"total":5}`))
@@ -132,8 +132,8 @@ func TestAnEarlierLifesResultMovesNobody(t *testing.T) {
 			pays = append(pays, r.commandOf("pay"))
 			if life == 1 {
 				r.answer("pay", pays[0], domain.ResultFailed)
-				if x := r.instance(shop, "order", "1"); x.State != "paying" || pays[0] == pays[1] || len(r.letters(shop)) != 1 {
-					r.Errorf("commands %q, dead letters %q, %+v", pays, causes(r.letters(shop)), x)
+				if x := r.instance(shop, "order", "1"); x.State != "paying" || pays[0] == pays[1] || len(r.deadLetters(shop)) != 1 {
+					r.Errorf("commands %q, dead letters %q, %+v", pays, causes(r.deadLetters(shop)), x)
 				}
 			}
 			r.answer("pay", pays[life], domain.ResultSucceeded)
@@ -164,7 +164,7 @@ func TestAnInstanceOfAnEarlierVersionGoesOn(t *testing.T) {
 		defer r.alone()()
 		r.answer("reserve", r.commandOf("reserve"), domain.ResultSucceeded)
 		if x := r.instance(shop, "order", "1"); x.State != "paying" {
-			r.Errorf("%+v, dead letters %q", x, causes(r.letters(shop)))
+			r.Errorf("%+v, dead letters %q", x, causes(r.deadLetters(shop)))
 		}
 	})
 }

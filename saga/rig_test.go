@@ -267,7 +267,7 @@ func (r *rig) data(in domain.TenantID, name, id string) string {
 	return string(x.Data)
 }
 
-func (r *rig) letters(in domain.TenantID) []*domain.DeadLetter {
+func (r *rig) deadLetters(in domain.TenantID) []*domain.DeadLetter {
 	r.Helper()
 	list, _, err := r.engine.DeadLetters(r.Context(), in, saga.DeadQuery{Limit: 1000})
 	r.must(err)

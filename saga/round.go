@@ -79,11 +79,11 @@ type round struct {
 	s   *shard
 	now time.Time
 
-	todo      []pending
-	newest    *compiled
-	instances map[string]*instance          // by correlation id
-	seen      map[string]bool               // ids of events
-	letters   map[string]*domain.DeadLetter // by key; nil: gone
+	todo        []pending
+	newest      *compiled
+	instances   map[string]*instance          // by correlation id
+	seen        map[string]bool               // ids of events
+	deadLetters map[string]*domain.DeadLetter // by key; nil: gone
 
 	had  map[asideOf]int  // events of instances that are dealt with
 	over map[asideOf]bool // that have had their share
@@ -122,7 +122,7 @@ type instance struct {
 // round handles messages and returns when that is durable.
 func (s *shard) round(ctx context.Context, todo []pending) error {
 	r := &round{s: s, now: time.Now(), todo: todo, newest: s.newest, instances: map[string]*instance{}, seen: map[string]bool{},
-		letters: map[string]*domain.DeadLetter{}, had: map[asideOf]int{}, over: map[asideOf]bool{}, more: map[*source]int{}}
+		deadLetters: map[string]*domain.DeadLetter{}, had: map[asideOf]int{}, over: map[asideOf]bool{}, more: map[*source]int{}}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}

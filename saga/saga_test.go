@@ -136,17 +136,17 @@ func TestAPoisonedInstanceIsHeldAndOthersGoOn(t *testing.T) {
 		if x.Held == "" || len(x.Deferred) != 1 {
 			t.Errorf("%+v", x)
 		}
-		letters, _, err := r.engine.DeadLetters(r.Context(), shop, saga.DeadQuery{Limit: 10})
-		if err != nil || len(letters) != 1 || letters[0].Kind != domain.DeadSaga {
-			t.Fatalf("%+v, %v", letters, err)
+		deadLetters, _, err := r.engine.DeadLetters(r.Context(), shop, saga.DeadQuery{Limit: 10})
+		if err != nil || len(deadLetters) != 1 || deadLetters[0].Kind != domain.DeadSaga {
+			t.Fatalf("%+v, %v", deadLetters, err)
 		}
-		r.must(r.engine.Replay(r.Context(), shop, domain.DeadSaga, letters[0].ID))
+		r.must(r.engine.Replay(r.Context(), shop, domain.DeadSaga, deadLetters[0].ID))
 		time.Sleep(time.Second)
-		d, err := r.engine.DeadLetter(r.Context(), shop, domain.DeadSaga, letters[0].ID)
+		d, err := r.engine.DeadLetter(r.Context(), shop, domain.DeadSaga, deadLetters[0].ID)
 		if err != nil || d.Attempts != 2 {
 			t.Errorf("replayed: %+v, %v", d, err)
 		}
-		r.must(r.engine.Drop(r.Context(), shop, domain.DeadSaga, letters[0].ID))
+		r.must(r.engine.Drop(r.Context(), shop, domain.DeadSaga, deadLetters[0].ID))
 		time.Sleep(time.Second)
 		if x := r.instance(shop, "order", "1"); x.State != "paid" || x.Held != "" {
 			t.Errorf("%+v", x)
@@ -256,15 +256,15 @@ func TestWhatAPersonRepairedIsNotRebuilt(t *testing.T) {
 		r.publish(shop, placed("1", `{"order":1,"total":-1}`))
 		r.publish(shop, placed("1", `{"order":1,"total":5}`))
 		time.Sleep(time.Second)
-		letters, _, err := r.engine.DeadLetters(t.Context(), shop, saga.DeadQuery{Limit: 10})
-		if err != nil || len(letters) != 1 {
-			t.Fatalf("%+v, %v", letters, err)
+		deadLetters, _, err := r.engine.DeadLetters(t.Context(), shop, saga.DeadQuery{Limit: 10})
+		if err != nil || len(deadLetters) != 1 {
+			t.Fatalf("%+v, %v", deadLetters, err)
 		}
 		out, err := r.engine.Rebuild(t.Context(), shop, saga.Rebuild{Saga: "order", Apply: true})
 		if err != nil || out.Same != 1 {
 			t.Fatalf("while it is held: %+v, %v", out, err)
 		}
-		r.must(r.engine.Drop(t.Context(), shop, domain.DeadSaga, letters[0].ID))
+		r.must(r.engine.Drop(t.Context(), shop, domain.DeadSaga, deadLetters[0].ID))
 		time.Sleep(time.Second)
 		out, err = r.engine.Rebuild(t.Context(), shop, saga.Rebuild{Saga: "order", Apply: true})
 		if err != nil || len(out.Different) != 1 || !out.Different[0].Repaired || out.Applied != 0 {

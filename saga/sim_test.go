@@ -395,10 +395,10 @@ func (s *sim) byHand(in domain.TenantID) {
 		}
 		return
 	}
-	letters, _, err := s.calm.DeadLetters(ctx, in, saga.DeadQuery{Limit: 1000})
+	deadLetters, _, err := s.calm.DeadLetters(ctx, in, saga.DeadQuery{Limit: 1000})
 	s.must(err)
-	for range min(len(letters), 3) {
-		s.decide(in, letters[s.IntN(len(letters))], s.yes(60))
+	for range min(len(deadLetters), 3) {
+		s.decide(in, deadLetters[s.IntN(len(deadLetters))], s.yes(60))
 	}
 }
 

@@ -258,9 +258,9 @@ func (s *sim) drained() {
 			}
 		})
 		for _, in := range s.contexts {
-			letters, _, err := s.calm.DeadLetters(ctx, in, saga.DeadQuery{Limit: 1000})
+			deadLetters, _, err := s.calm.DeadLetters(ctx, in, saga.DeadQuery{Limit: 1000})
 			s.must(err)
-			for _, d := range letters {
+			for _, d := range deadLetters {
 				some = true
 				s.decide(in, d, false)
 			}

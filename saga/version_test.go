@@ -97,7 +97,7 @@ func TestAVersionThatDoesNotCompileHoldsItsInstancesOnly(t *testing.T) {
 		if got := r.data(shop, "s", "2"); got != `{"n":1}` {
 			t.Errorf("another instance: %s", got)
 		}
-		x, list := r.instance(shop, "s", "1"), r.letters(shop)
+		x, list := r.instance(shop, "s", "1"), r.deadLetters(shop)
 		if x.Held != "f0" || len(x.Deferred) != 1 || len(list) != 1 || !list[0].Holds {
 			t.Fatalf("%+v, dead letters %+v", x, list)
 		}
@@ -120,7 +120,7 @@ func TestAnEventOfAnOldVersionFindsItsInstance(t *testing.T) {
 		r.publish(shop, goes("e1", `{"number":5}`))
 		time.Sleep(time.Second)
 		if got := r.data(shop, "s", "5"); got != `{"n":1}` {
-			t.Errorf("got %s, dead letters %+v", got, r.letters(shop))
+			t.Errorf("got %s, dead letters %+v", got, r.deadLetters(shop))
 		}
 	})
 }

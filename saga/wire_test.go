@@ -117,8 +117,8 @@ func FuzzReadEvent(f *testing.F) {
 		if len(ev.ID) > domain.MaxEventID || ev.Type == "" || len(plainJSON(ev)) > 6*len(data)+1000 {
 			t.Errorf("%q %q is %+v", subject, data, ev)
 		}
-		letter := newDead(domain.DeadEvent, ev, &m, domain.Invalidf("no"))
-		if text := deadText(letter); len(text) > 1<<20 {
+		dead := newDead(domain.DeadEvent, ev, &m, domain.Invalidf("no"))
+		if text := deadText(dead); len(text) > 1<<20 {
 			t.Errorf("a dead letter of %d bytes", len(text))
 		}
 	})

@@ -61,13 +61,13 @@ func (c Caller) DeleteAllFlows(ctx context.Context, p api.BulkFlowsParams) (*dom
 	return c.beginBulk(ctx, api.FlowDeleteAll.Operation, p.Context, &p, p.DryRun)
 }
 
-// ReplayAllLetters begins to give what a filter fits another chance, or counts it.
-func (c Caller) ReplayAllLetters(ctx context.Context, p api.BulkLettersParams) (*domain.Bulk, error) {
+// ReplayAllDeadLetters begins to give what a filter fits another chance, or counts it.
+func (c Caller) ReplayAllDeadLetters(ctx context.Context, p api.BulkDeadLettersParams) (*domain.Bulk, error) {
 	return c.beginBulk(ctx, api.DeadLetterReplayAll.Operation, p.Context, &p, p.DryRun)
 }
 
-// DropAllLetters begins to forget what a filter fits, or counts it.
-func (c Caller) DropAllLetters(ctx context.Context, p api.BulkLettersParams) (*domain.Bulk, error) {
+// DropAllDeadLetters begins to forget what a filter fits, or counts it.
+func (c Caller) DropAllDeadLetters(ctx context.Context, p api.BulkDeadLettersParams) (*domain.Bulk, error) {
 	return c.beginBulk(ctx, api.DeadLetterDropAll.Operation, p.Context, &p, p.DryRun)
 }
 

@@ -14,9 +14,9 @@ import (
 
 // How many dead letters a page has, and how many one call deals with.
 const (
-	listLetters   = 100
-	mostLetters   = 500
-	lettersAtOnce = 500
+	listDeadLetters = 100
+	mostDeadLetters = 500
+	lettersAtOnce   = 500
 )
 
 // ListDeadLetters lists a page.
@@ -28,19 +28,20 @@ func (c Caller) ListDeadLetters(ctx context.Context, p api.ListDeadLettersParams
 	if err != nil {
 		return api.DeadLetterPage{}, err
 	}
-	if p.Limit < 0 || p.Limit > mostLetters {
-		return api.DeadLetterPage{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for %d", p.Limit, mostLetters, listLetters)
+	if p.Limit < 0 || p.Limit > mostDeadLetters {
+		return api.DeadLetterPage{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for %d", p.Limit, mostDeadLetters, listDeadLetters)
 	}
-	f, err := findLetters(ctx, c, engine, p, wanted[*domain.DeadLetter]{cursor: p.Cursor, limit: cmp.Or(p.Limit, listLetters), count: p.Count})
+	f, err := findDeadLetters(ctx, c, engine, p, wanted[*domain.DeadLetter]{cursor: p.Cursor, limit: cmp.Or(p.Limit, listDeadLetters), count: p.Count})
 	for _, d := range f.list {
 		d.Event, d.Work, d.Data = nil, nil, ""
 	}
 	return api.DeadLetterPage{DeadLetters: f.list, Next: f.next, Count: f.count}, err
 }
 
-// findLetters finds what of dead letters is wanted that a filter fits.
-func findLetters(ctx context.Context, c Caller, engine Sagas, p api.ListDeadLettersParams, w wanted[*domain.DeadLetter]) (found[*domain.DeadLetter], error) {
-	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs), Limit: mostLetters}
+// findDeadLetters finds what of dead letters is wanted that a filter fits.
+func findDeadLetters(ctx context.Context, c Caller, engine Sagas, p api.ListDeadLettersParams,
+	w wanted[*domain.DeadLetter]) (found[*domain.DeadLetter], error) {
+	q := saga.DeadQuery{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, Before: instant(p.BeforeMs), Limit: mostDeadLetters}
 	if !p.Count && p.Where == "" && p.Narrowing == (api.Narrowing{}) {
 		q.Limit = cmp.Or(w.limit, w.enough)
 	}
@@ -52,7 +53,7 @@ func findLetters(ctx context.Context, c Caller, engine Sagas, p api.ListDeadLett
 		list, next, err := engine.DeadLetters(ctx, p.Context, q)
 		return list, listing.At{Next: next, Here: cursor, Looked: len(list)}, err
 	}
-	w.key, w.isKey = func(d *domain.DeadLetter) string { return anyKey(letterObject(d.Kind, d.ID)) }, isAnyKey
+	w.key, w.isKey = func(d *domain.DeadLetter) string { return anyKey(deadLetterObject(d.Kind, d.ID)) }, isAnyKey
 	return find(ctx, c, w)
 }
 
@@ -66,7 +67,7 @@ func instant(ms int64) time.Time {
 
 // ShowDeadLetter reads one with what it was.
 func (c Caller) ShowDeadLetter(ctx context.Context, p api.DeadLetterParams) (*domain.DeadLetter, error) {
-	if _, err := c.may(ctx, domain.VerbRead, p.Context, letterObject(p.Kind, p.ID)); err != nil {
+	if _, err := c.may(ctx, domain.VerbRead, p.Context, deadLetterObject(p.Kind, p.ID)); err != nil {
 		return nil, err
 	}
 	if err := checkKind(p.Kind); err != nil {
@@ -86,19 +87,19 @@ func checkKind(kind domain.DeadKind) error {
 	return nil
 }
 
-// letterObject is what the audit log calls a dead letter.
-func letterObject(kind domain.DeadKind, id string) string {
+// deadLetterObject is what the audit log calls a dead letter.
+func deadLetterObject(kind domain.DeadKind, id string) string {
 	return "deadletter:" + string(kind) + ":" + id
 }
 
-func lettersObject(p *api.ChooseLettersParams) string {
+func deadLettersObject(p *api.ChooseDeadLettersParams) string {
 	if p.ID == "" {
 		return "deadletters"
 	}
-	return letterObject(p.Kind, p.ID)
+	return deadLetterObject(p.Kind, p.ID)
 }
 
-func checkLetters(p *api.ChooseLettersParams) error {
+func checkDeadLetters(p *api.ChooseDeadLettersParams) error {
 	filters := p.Saga != "" || p.Effect != "" || p.Cause != "" || p.BeforeMs != 0
 	switch {
 	case p.ID == "" && !p.All:
@@ -111,29 +112,29 @@ func checkLetters(p *api.ChooseLettersParams) error {
 	return nil
 }
 
-// ReplayLetters gives dead letters another chance.
-func (c Caller) ReplayLetters(ctx context.Context, p api.ChooseLettersParams) (api.DeadLettersDone, error) {
-	return c.onLetters(ctx, domain.VerbRetry, p, Sagas.Replay)
+// ReplayDeadLetters gives dead letters another chance.
+func (c Caller) ReplayDeadLetters(ctx context.Context, p api.ChooseDeadLettersParams) (api.DeadLettersDone, error) {
+	return c.onDeadLetters(ctx, domain.VerbRetry, p, Sagas.Replay)
 }
 
-// DropLetters forgets dead letters.
-func (c Caller) DropLetters(ctx context.Context, p api.ChooseLettersParams) (api.DeadLettersDone, error) {
-	return c.onLetters(ctx, domain.VerbDelete, p, Sagas.Drop)
+// DropDeadLetters forgets dead letters.
+func (c Caller) DropDeadLetters(ctx context.Context, p api.ChooseDeadLettersParams) (api.DeadLettersDone, error) {
+	return c.onDeadLetters(ctx, domain.VerbDelete, p, Sagas.Drop)
 }
 
-// onLetters settles one letter or, in the older form of the operations for many, as many of
+// onDeadLetters settles one dead letter or, in the older form of the operations for many, as many of
 // those that a filter fits as one call deals with: they are found as those operations find
 // them, and each is settled as one that is named.
-func (c Caller) onLetters(ctx context.Context, verb domain.Verb, p api.ChooseLettersParams,
+func (c Caller) onDeadLetters(ctx context.Context, verb domain.Verb, p api.ChooseDeadLettersParams,
 	do func(Sagas, context.Context, domain.TenantID, domain.DeadKind, string) error) (out api.DeadLettersDone, err error) {
-	if _, err := c.may(ctx, verb, p.Context, lettersObject(&p)); err != nil {
+	if _, err := c.may(ctx, verb, p.Context, deadLettersObject(&p)); err != nil {
 		return out, err
 	}
 	engine, err := c.sagas()
 	if err != nil {
 		return out, err
 	}
-	if err := checkLetters(&p); err != nil {
+	if err := checkDeadLetters(&p); err != nil {
 		return out, err
 	}
 	if p.ID != "" {
@@ -146,7 +147,7 @@ func (c Caller) onLetters(ctx context.Context, verb domain.Verb, p api.ChooseLet
 		return out, do(engine, ctx, p.Context, p.Kind, p.ID)
 	}
 	filter := api.DeadLetterFilter{Kind: p.Kind, Saga: p.Saga, Effect: p.Effect, Cause: p.Cause, BeforeMs: p.BeforeMs}
-	f, err := findLetters(ctx, c, engine, api.ListDeadLettersParams{Context: p.Context, DeadLetterFilter: filter},
+	f, err := findDeadLetters(ctx, c, engine, api.ListDeadLettersParams{Context: p.Context, DeadLetterFilter: filter},
 		wanted[*domain.DeadLetter]{cursor: p.Cursor, limit: lettersAtOnce})
 	if err != nil {
 		return out, err
@@ -163,7 +164,7 @@ func (c Caller) onLetters(ctx context.Context, verb domain.Verb, p api.ChooseLet
 		case f.Word == "unavailable":
 			return out, err // the others would fail too
 		default:
-			out.Failed = append(out.Failed, api.FailedLetter{Kind: d.Kind, ID: d.ID, Error: c.api.ProblemOf(ctx, err)})
+			out.Failed = append(out.Failed, api.FailedDeadLetter{Kind: d.Kind, ID: d.ID, Error: c.api.ProblemOf(ctx, err)})
 		}
 	}
 	return out, nil

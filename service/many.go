@@ -42,8 +42,8 @@ var manies = []many{
 		return f.Status == domain.FlowError && f.FinishedMs > 0 && f.FinishedMs < began
 	}),
 	ofFlows(api.FlowDeleteAll.Operation, api.FlowDelete.Name, false, func(f *domain.Flow, began int64) bool { return madeBefore(f.CreatedAt, began) }),
-	ofLetters(api.DeadLetterReplayAll.Operation, api.DeadLetterReplay.Name),
-	ofLetters(api.DeadLetterDropAll.Operation, api.DeadLetterDrop.Name),
+	ofDeadLetters(api.DeadLetterReplayAll.Operation, api.DeadLetterReplay.Name),
+	ofDeadLetters(api.DeadLetterDropAll.Operation, api.DeadLetterDrop.Name),
 	ofInstances(api.SagaPauseAll.Operation, api.SagaPause.Name, func(in *domain.SagaInstance) bool { return !in.Paused }),
 	ofInstances(api.SagaResumeAll.Operation, api.SagaResume.Name, func(in *domain.SagaInstance) bool { return in.Paused }),
 }
@@ -146,7 +146,7 @@ func bulkFlows(all *api.Operation, b *domain.Bulk) (p api.BulkRetryFlowsParams, 
 	return p, err
 }
 
-func ofLetters(all *api.Operation, each string) many {
+func ofDeadLetters(all *api.Operation, each string) many {
 	return many{all, each, func(ctx context.Context, c Caller, b *domain.Bulk, cursor string, count bool) (none found[string], err error) {
 		if _, err := c.may(ctx, domain.VerbRead, b.ContextID, "deadletters"); err != nil {
 			return none, err
@@ -155,16 +155,16 @@ func ofLetters(all *api.Operation, each string) many {
 		if err != nil {
 			return none, err
 		}
-		var p api.BulkLettersParams
+		var p api.BulkDeadLettersParams
 		if err := filterOf(all, b, &p); err != nil {
 			return none, err
 		}
-		f, err := findLetters(ctx, c, engine, api.ListDeadLettersParams{Context: b.ContextID, DeadLetterFilter: p.DeadLetterFilter}, wanted[*domain.DeadLetter]{
+		f, err := findDeadLetters(ctx, c, engine, api.ListDeadLettersParams{Context: b.ContextID, DeadLetterFilter: p.DeadLetterFilter}, wanted[*domain.DeadLetter]{
 			cursor: cursor, enough: bulk.Page, count: count, also: func(d *domain.DeadLetter) bool { return d.MadeMs < b.BeganMs }})
-		return keysOf(f, func(d *domain.DeadLetter) string { return letterObject(d.Kind, d.ID) }), err
+		return keysOf(f, func(d *domain.DeadLetter) string { return deadLetterObject(d.Kind, d.ID) }), err
 	}, func(b *domain.Bulk, key string) (any, error) {
 		kind, id, _ := strings.Cut(strings.TrimPrefix(key, "deadletter:"), ":")
-		return &api.ChooseLettersParams{Context: b.ContextID, DeadLetterChoice: api.DeadLetterChoice{Kind: domain.DeadKind(kind), ID: id}}, nil
+		return &api.ChooseDeadLettersParams{Context: b.ContextID, DeadLetterChoice: api.DeadLetterChoice{Kind: domain.DeadKind(kind), ID: id}}, nil
 	}}
 }
 

@@ -434,7 +434,7 @@ func TestDeadLettersAreReplayedAndDropped(t *testing.T) {
 			t.Errorf("show: got %+v, %v", got, err)
 		}
 		replay := func(c api.DeadLetterChoice) (api.DeadLettersDone, error) {
-			return s.as(admin).ReplayLetters(t.Context(), api.ChooseLettersParams{Context: house, DeadLetterChoice: c})
+			return s.as(admin).ReplayDeadLetters(t.Context(), api.ChooseDeadLettersParams{Context: house, DeadLetterChoice: c})
 		}
 		if out, err := replay(api.DeadLetterChoice{Saga: "order", All: true, CountOnly: true}); err != nil || out.Count != 3 || out.Done != 0 {
 			t.Errorf("count: got %+v, %v", out, err)
@@ -458,7 +458,8 @@ func TestDeadLettersAreReplayedAndDropped(t *testing.T) {
 		if _, err := replay(api.DeadLetterChoice{Kind: domain.DeadSaga, ID: "none"}); !errors.Is(err, domain.ErrNotFound) {
 			t.Errorf("none: got %v", err)
 		}
-		out, err := s.as(admin).DropLetters(t.Context(), api.ChooseLettersParams{Context: house, DeadLetterChoice: api.DeadLetterChoice{Saga: "order", All: true}})
+		out, err := s.as(admin).DropDeadLetters(t.Context(),
+			api.ChooseDeadLettersParams{Context: house, DeadLetterChoice: api.DeadLetterChoice{Saga: "order", All: true}})
 		if err != nil || out.Done != 3 || len(out.Failed) != 0 {
 			t.Errorf("drop: got %+v, %v", out, err)
 		}
@@ -557,7 +558,7 @@ func TestADeletedSagaIsGoneWithAllItHas(t *testing.T) {
 		}
 		del.Force = true
 		out, err := s.as(admin).DeleteSaga(t.Context(), del)
-		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, Instances: 2, Letters: 1}); err != nil || out != want {
+		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, Instances: 2, DeadLetters: 1}); err != nil || out != want {
 			t.Errorf("got %+v, %v, want %+v", out, err, want)
 		}
 		for _, id := range []string{"1", "2"} {

@@ -112,7 +112,7 @@ func completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion
 // settling is a verb that settles one dead letter, or many after a count.
 func (a *app) settling(use, short, did, long string,
 	do func(*client.Client, context.Context, domain.TenantID, api.DeadLetterChoice) (api.DeadLettersDone, error),
-	toAll api.Op[api.BulkLettersParams, *domain.Bulk]) *cobra.Command {
+	toAll api.Op[api.BulkDeadLettersParams, *domain.Bulk]) *cobra.Command {
 	return alsoAll(a, &cobra.Command{
 		Use: use + " KIND ID", Short: short, Long: short + ". " + long, Args: cobra.ExactArgs(2), ValidArgsFunction: completeKind,
 		Example: fmt.Sprintf("  ramet deadletter %s saga 0191b2c4-6d3e-7000-8000-000000000001\n  ramet deadletter %s --saga order --all --yes", use, use),

@@ -254,7 +254,7 @@ func (a *app) sagaDelete() *cobra.Command {
 				return err
 			}
 			return a.print(out, func(t *table) {
-				t.row(fmt.Sprintf("%s is deleted, versions: %d, instances: %d, dead letters: %d", out.Saga, out.Versions, out.Instances, out.Letters))
+				t.row(fmt.Sprintf("%s is deleted, versions: %d, instances: %d, dead letters: %d", out.Saga, out.Versions, out.Instances, out.DeadLetters))
 			})
 		})
 	c.Flags().BoolVar(&force, "force", false, "with instances that have not ended, whose work is not done, and all dead letters of it")

@@ -181,7 +181,7 @@ func (a *app) explainInstance(ctx context.Context, n *client.Client, name, corre
 		t.field("since", clock(x.SinceMs))
 		t.field("served by", x.Holder)
 		t.field("woken at", clock(x.NextMs))
-		t.field("dead letter", x.Letter)
+		t.field("dead letter", x.DeadLetter)
 		for i := range x.Effects {
 			t.field("effect", x.Effects[i].String())
 		}

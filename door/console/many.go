@@ -400,15 +400,15 @@ func (*visit) manyJobs() manyList {
 }
 
 func (*visit) manyLetters() manyList {
-	of := func(v *visit) api.BulkLettersParams { return api.BulkLettersParams{Context: v.tenant.ID} }
+	of := func(v *visit) api.BulkDeadLettersParams { return api.BulkDeadLettersParams{Context: v.tenant.ID} }
 	words := func(key string) []string {
 		kind, id, _ := strings.Cut(key, ":")
 		return []string{kind, id}
 	}
-	one := func(op api.Op[api.ChooseLettersParams, api.DeadLettersDone]) func(*visit, string) error {
+	one := func(op api.Op[api.ChooseDeadLettersParams, api.DeadLettersDone]) func(*visit, string) error {
 		return func(v *visit, key string) error {
 			kind, id, _ := strings.Cut(key, ":")
-			_, err := call(v, op, api.ChooseLettersParams{Context: v.tenant.ID, DeadLetterChoice: api.DeadLetterChoice{Kind: domain.DeadKind(kind), ID: id}})
+			_, err := call(v, op, api.ChooseDeadLettersParams{Context: v.tenant.ID, DeadLetterChoice: api.DeadLetterChoice{Kind: domain.DeadKind(kind), ID: id}})
 			return err
 		}
 	}

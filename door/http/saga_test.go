@@ -83,7 +83,7 @@ func TestInstancesByAnyName(t *testing.T) {
 	if out, err := boss.DropDeadLetters(ctx, 7, api.DeadLetterChoice{Kind: domain.DeadSaga, ID: "visit." + bad.ID}); err != nil || out.Done != 1 {
 		t.Errorf("drop: got %+v, %v", out, err)
 	}
-	r.comes("no letter", func() bool {
+	r.comes("no dead letter", func() bool {
 		list, err := look.DeadLetters(ctx, 7, api.DeadLetterChoice{}, "")
 		return err == nil && len(list.DeadLetters) == 0
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/ramet-run/ramet/effect"
 )
 
-// letter is a mail as it goes over the wire.
-type letter struct {
+// outgoing is a mail as it goes over the wire.
+type outgoing struct {
 	from string
 	to   []string // everyone, the hidden ones too
 	id   string   // its Message-ID, without <>
@@ -23,7 +23,7 @@ type letter struct {
 // compose makes the mail of a call.
 //
 // Errors: *[effect.Refused].
-func (o *Options) compose(call effect.Call) (*letter, error) {
+func (o *Options) compose(call effect.Call) (*outgoing, error) {
 	p, err := parse(call.Payload)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (o *Options) compose(call effect.Call) (*letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &letter{from: from.Address}
+	l := &outgoing{from: from.Address}
 	l.to = everyone(to, cc, bcc)
 	switch {
 	case len(l.to) == 0:

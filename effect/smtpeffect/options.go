@@ -88,10 +88,10 @@ func (o *Options) fill(secrets *effect.Secrets) (field string, err error) {
 			return "password", err
 		}
 	}
-	return o.fillLetter()
+	return o.fillMail()
 }
 
-func (o *Options) fillLetter() (field string, err error) {
+func (o *Options) fillMail() (field string, err error) {
 	if len(o.From) == 0 {
 		return "from", domain.Invalidf("is missing: want the address that mails are sent from")
 	}

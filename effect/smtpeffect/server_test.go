@@ -93,10 +93,10 @@ func (s *server) NewSession(c *smtp.Conn) (smtp.Session, error) {
 }
 
 type conversation struct {
-	s      *server
-	c      *smtp.Conn
-	user   string
-	letter taken
+	s    *server
+	c    *smtp.Conn
+	user string
+	mail taken
 }
 
 func (c *conversation) AuthMechanisms() []string { return []string{sasl.Plain} }
@@ -121,14 +121,14 @@ func (c *conversation) Mail(from string, _ *smtp.MailOptions) error {
 	if _, private := c.c.TLSConnectionState(); !private {
 		return errors.New("BUG: the connection is not private")
 	}
-	c.letter.from = from
+	c.mail.from = from
 	return c.s.mail
 }
 
 func (c *conversation) Rcpt(to string, _ *smtp.RcptOptions) error {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	c.letter.to = append(c.letter.to, to)
+	c.mail.to = append(c.mail.to, to)
 	return c.s.rcpt[to]
 }
 
@@ -137,7 +137,7 @@ func (c *conversation) Data(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	l := c.letter
+	l := c.mail
 	l.raw = string(raw)
 	if l.msg, err = mail.ReadMessage(strings.NewReader(l.raw)); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (c *conversation) Data(r io.Reader) error {
 	return c.s.take(c.c, l)
 }
 
-func (c *conversation) Reset()        { c.letter = taken{} }
+func (c *conversation) Reset()        { c.mail = taken{} }
 func (c *conversation) Logout() error { return nil }
 
 // key is the command id that a mail has in its Message-ID.

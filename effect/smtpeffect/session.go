@@ -136,9 +136,9 @@ func codesOf(err error) string {
 	return strings.TrimSpace(fmt.Sprintf("the server answers %d %s", answer.Code, enhanced.FindString(answer.Msg)))
 }
 
-// send hands over a letter and returns what the server said to it. Nobody gets
+// send hands over a mail and returns what the server said to it. Nobody gets
 // it unless everybody does.
-func (s *session) send(ctx context.Context, l *letter) (string, error) {
+func (s *session) send(ctx context.Context, l *outgoing) (string, error) {
 	if err := s.client.Mail("<" + l.from + ">"); err != nil {
 		return "", s.answered(ctx, "send from "+l.from, err)
 	}

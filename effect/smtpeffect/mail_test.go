@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestALetterIsWhatThePayloadSays(t *testing.T) {
+func TestAMailIsWhatThePayloadSays(t *testing.T) {
 	s := newServer(t)
 	p := open(t, s, nil)
 	answer, err := send(t, p, `{
