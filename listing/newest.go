@@ -92,6 +92,12 @@ func (r Records) Newest(ctx context.Context, numbers []Numbers, born, cursor str
 	return rest, err
 }
 
+// Below is a cursor of [Records.Newest]: its page begins with the highest number below one,
+// of the records whose keys have nothing between the prefix and the number.
+func Below(number int64) string {
+	return seriesText(wayNumbers, []series{{top: number - 1, at: number - 1}})
+}
+
 // leap adds to the series whose numbers have come to a gap that the counter may have made
 // itself, when an epoch began, those below that gap. Where the gap is another, and there is
 // nothing below it either, it is not gone on with.

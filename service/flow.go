@@ -181,6 +181,35 @@ func (c Caller) ListFlows(ctx context.Context, p api.ListFlowsParams) (api.FlowP
 	return api.FlowPage{Flows: f.list, Next: f.next, Looked: f.looked, Count: f.count}, err
 }
 
+// RunBefore is the last flow that was made of the blueprint of another, before it; 0 is that
+// none was found. It looks at about as many flows as look says; further is that there are more.
+// A flow.list would look through all that were made after that one first.
+//
+// Errors: those of flow.list.
+func (c Caller) RunBefore(ctx context.Context, tenant domain.TenantID, f *domain.Flow, look int) (id domain.FlowID, further bool, err error) {
+	if _, err := c.may(ctx, domain.VerbRead, tenant, "flows"); err != nil || f.Blueprint == "" {
+		return 0, false, err
+	}
+	filter := flow.Filter{Blueprint: f.Blueprint, Way: listing.WayNewest, Look: min(look, listing.Look)}
+	cursor := listing.Below(int64(f.ID))
+	for looked := 0; looked < look; {
+		list, at, err := c.api.parts.Flows.List(ctx, tenant, filter, cursor)
+		if err != nil {
+			return 0, false, err
+		}
+		// What has no number that was looked at comes in no order.
+		for _, found := range list {
+			if found.ID < f.ID {
+				id = max(id, found.ID)
+			}
+		}
+		if cursor, looked = at.Next, looked+max(at.Looked, 1); id != 0 || cursor == "" {
+			return id, false, nil
+		}
+	}
+	return 0, true, nil
+}
+
 func flowFilter(p api.ListFlowsParams, live bool) flow.Filter {
 	return flow.Filter{Status: p.Status, Reason: p.Reason, Blueprint: p.Blueprint, Trigger: p.Trigger, Caller: p.Caller, Awaits: p.Awaits, Live: live}
 }

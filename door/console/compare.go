@@ -81,35 +81,20 @@ func (v *visit) flowNamed(param string) (*domain.FlowView, error) {
 	return &f, err
 }
 
-// runsLookMost bounds the pages of flows that are looked through for the run before one.
-const runsLookMost = 10
+const (
+	// runLook is how many flows are looked at for the run before one, to know whether to offer
+	// it; runLookMost, when it is asked for.
+	runLook     = 100
+	runLookMost = 50_000
+)
 
 // runBefore is the last flow of the same blueprint that was made before one.
 func (v *visit) runBefore(f *domain.Flow) (domain.FlowID, error) {
-	id, cursor, err := v.lookBefore(f, "")
-	for range runsLookMost {
-		if id != 0 || cursor == "" || err != nil {
-			break
-		}
-		id, cursor, err = v.lookBefore(f, cursor)
-	}
+	id, _, err := v.caller.RunBefore(v.r.Context(), v.tenant.ID, f, runLookMost)
 	if id == 0 && err == nil {
 		err = domain.NotFoundf("there is no earlier run of the same blueprint to compare flow %d with; tick two flows in the list", f.ID)
 	}
 	return id, err
-}
-
-// lookBefore is runBefore within a page of flows; 0 with a cursor is that further ones may have it.
-func (v *visit) lookBefore(f *domain.Flow, cursor string) (id domain.FlowID, next string, err error) {
-	if f.Blueprint == "" {
-		return 0, "", nil
-	}
-	found, err := call(v, api.FlowList, api.ListFlowsParams{Context: v.tenant.ID, Limit: 1, Cursor: cursor,
-		FlowFilter: api.FlowFilter{Blueprint: f.Blueprint, Where: fmt.Sprintf("flow.id < %d", f.ID)}})
-	if err != nil || len(found.Flows) == 0 {
-		return 0, found.Next, err
-	}
-	return found.Flows[0].ID, "", nil
 }
 
 // mayCompare reports whether a flow has a run before it, as far as a look tells. One that has
@@ -118,8 +103,8 @@ func (v *visit) mayCompare(f *domain.Flow) bool {
 	if !f.Final() {
 		return false
 	}
-	id, further, err := v.lookBefore(f, "")
-	return err == nil && (id != 0 || further != "")
+	id, further, err := v.caller.RunBefore(v.r.Context(), v.tenant.ID, f, runLook)
+	return err == nil && (id != 0 || further)
 }
 
 // comparison is two flows side by side.

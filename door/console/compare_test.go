@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
@@ -45,4 +46,19 @@ func TestTwoRunsAreCompared(t *testing.T) {
 	}
 	b.get(404, path("flows/compare?a=1&b=99"))
 	r.as(stranger).get(403, path("flows/compare?a=1&b=2"))
+}
+
+// TestTheRunBeforeIsFoundBelowOthers: far below, too, where a page offers to look for it.
+func TestTheRunBeforeIsFoundBelowOthers(t *testing.T) {
+	r := newRig(t)
+	first := r.run("mon", "sum=4", nil)
+	for range 600 { // more than a page of the list
+		r.flow("name: open\nsteps: [{name: look, kind: approval}]\n")
+	}
+	second := r.run("tue", "sum=5", nil)
+	r.run("wed", "sum=6", nil) // made after it, and none of those before
+	b := r.as(reader)
+	b.has(b.get(200, path("flows/%d", second)), fmt.Sprintf("flows/compare?b=%d", second))
+	b.has(b.get(200, path("flows/compare?b=%d", second)), "count mon and count tue")
+	b.get(404, path("flows/compare?b=%d", first))
 }
