@@ -264,8 +264,8 @@ func (v *visit) flowSentence(f *domain.FlowView, x domain.FlowExplanation, st st
 		if !f.Final() {
 			s.Text += " " + upper(x.Text) + "."
 		}
-	case x.Standing == domain.StandingDeciding && len(x.WaitsFor) > 0:
-		s.Text = decideSentence(x.WaitsFor)
+	case x.Standing == domain.StandingDeciding && len(deciding(&x)) > 0:
+		s.Text = decideSentence(deciding(&x))
 	case f.Final():
 		s.Text = upper(cmp.Or(f.Error, "it ended: "+string(f.Reason))) + "."
 	default:
@@ -318,6 +318,17 @@ func named(steps []string, does, do string) string {
 		steps, last = steps[:namesMost+1], plural(more, "other")
 	}
 	return "Steps " + strings.Join(steps[:len(steps)-1], ", ") + " and " + last + " " + do + "."
+}
+
+// deciding are the steps, "step ask", that wait for a decision: a flow that waits for one may
+// have jobs that run, too.
+func deciding(x *domain.FlowExplanation) (steps []string) {
+	for _, name := range x.WaitsFor {
+		if strings.HasPrefix(name, "step ") {
+			steps = append(steps, name)
+		}
+	}
+	return steps
 }
 
 // decideSentence says which steps wait for a person.

@@ -275,8 +275,8 @@ func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 		switch x.Standing {
 		case domain.StandingDeciding:
 			n.State = state{"needs approval", held}
-			if len(x.WaitsFor) > 0 {
-				if n.Why, err = v.whatToDecide(f, x.WaitsFor); err != nil {
+			if steps := deciding(&x); len(steps) > 0 {
+				if n.Why, err = v.whatToDecide(f, steps); err != nil {
 					return err
 				}
 			}

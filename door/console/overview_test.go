@@ -119,3 +119,16 @@ func TestTheOverviewSaysWhatADecisionAsks(t *testing.T) {
 	})
 	b.has(b.get(200, path("")), "Approve or reject step decision: Pay &lt;5&gt;?; step second")
 }
+
+// TestWhatRunsIsNoDecision: a flow that waits for a decision names what runs beside it, too.
+func TestWhatRunsIsNoDecision(t *testing.T) {
+	r := newRig(t)
+	defer close(r.gate)
+	r.flow("name: pays\nsteps:\n  - {name: decision, approval: {deadline: 2d}}\n  - {name: busy, script: gate, script_type: words}\n")
+	b := r.as(reader)
+	testwait.Until(t, "a step waits for somebody, and one runs", func() bool {
+		return len(do(r, admin, api.FlowExplain, api.FlowParams{Context: 7, Flow: 1}).WaitsFor) == 2
+	})
+	b.has(b.get(200, path("")), "Approve or reject step decision<")
+	b.has(b.get(200, path("flows/1")), "Waits for somebody to approve or reject step decision.")
+}
