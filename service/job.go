@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/layout"
@@ -64,7 +65,7 @@ func (c Caller) SubmitJobs(ctx context.Context, p api.SubmitParams) (api.JobSubm
 	if err := c.mayGoAll(jobs, nil); err != nil {
 		return api.JobSubmitted{}, err
 	}
-	if err := c.numberJobs(ctx, jobs); err != nil {
+	if err := c.numberJobs(ctx, p.Context, jobs); err != nil {
 		return api.JobSubmitted{}, err
 	}
 	began := time.Now()
@@ -85,20 +86,34 @@ func (c Caller) SubmitJobs(ctx context.Context, p api.SubmitParams) (api.JobSubm
 
 // numberJobs gives the jobs of a request that has a key the numbers that are its
 // own: done again they exist, and are not made.
-func (c Caller) numberJobs(ctx context.Context, jobs []*domain.Job) error {
+func (c Caller) numberJobs(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) error {
 	if c.once == nil || len(jobs) > work.MaxSubmit {
 		return nil
 	}
 	want := 0
+	chosen := map[domain.JobID]bool{} // by hand, in this request
 	for _, j := range jobs {
 		if j.ID == 0 {
 			want++
 		}
+		chosen[j.ID] = true
 	}
 	if want == 0 {
 		return nil
 	}
-	next, err := c.once.numbers(ctx, layout.Seq("job", c.who.Actor), want)
+	next, err := c.once.numbers(ctx, layout.Seq("job", c.who.Actor), want, func(first int64) (bool, error) {
+		keys := make([]string, want)
+		for i := range keys {
+			id := domain.JobID(first + int64(i))
+			if chosen[id] {
+				return false, nil
+			}
+			keys[i] = domain.JobKey{Caller: c.who.Actor, ID: id}.String()
+		}
+		// A key that is no record is in nobody's way but this job's.
+		recs, bad, err := board.PerKey(c.api.parts.Keys.Get(ctx, layout.SpaceOf(tenant), keys...))
+		return len(bad) == 0 && !slices.ContainsFunc(recs, func(r board.Record) bool { return r != nil }), err
+	})
 	for _, j := range jobs {
 		if j.ID == 0 {
 			j.ID = domain.JobID(next)

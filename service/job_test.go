@@ -1,12 +1,16 @@
 package service_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
 )
 
 func input(id domain.JobID, change ...func(*api.JobInput)) api.JobInput {
@@ -61,6 +65,44 @@ func TestSubmitOne(t *testing.T) {
 	}
 	if _, err := r.api.As(admin).SubmitJobs(t.Context(), api.SubmitParams{Context: house}); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("nothing at all: got %v", err)
+	}
+}
+
+// TestASubmitWithAKeyMakesJobsOfItsOwn: numbers that somebody has chosen by hand are not taken
+// for those of its jobs, whatever these ask for, nor where it chooses them itself.
+func TestASubmitWithAKeyMakesJobsOfItsOwn(t *testing.T) {
+	r := newRig(t)
+	as := r.api.As(admin)
+	var byHand []api.JobInput
+	for id := range 40 {
+		byHand = append(byHand, input(domain.JobID(id+1)))
+	}
+	if _, err := as.SubmitJobs(t.Context(), list(byHand...)); err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]bool{}
+	for i, asked := range [][]api.JobInput{{input(0)}, {input(0), input(0)}, {input(100), input(0)}, {input(0, func(in *api.JobInput) { in.Script = "y" })}} {
+		var first api.JobSubmitted
+		for again := range 2 {
+			p := list(slices.Clone(asked)...)
+			got, _, err := as.CallOnce(t.Context(), service.Named("job.submit"), house, &p, fmt.Sprint("key", i), [32]byte{byte(i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again == 1 {
+				if text, _ := json.Marshal(first); string(text) != string(got.(json.RawMessage)) {
+					t.Errorf("request %d again: got %s, want %s", i, got, text)
+				}
+				continue
+			}
+			first = got.(api.JobSubmitted)
+			for _, j := range first.Jobs {
+				if j.Existing || j.Error != nil || made[j.Key] {
+					t.Errorf("request %d: got %+v, want a job of its own", i, j)
+				}
+				made[j.Key] = true
+			}
+		}
 	}
 }
 

@@ -125,17 +125,26 @@ func (n *once) numberedBefore() (domain.MessageID, error) {
 	return domain.MessageID(first), err
 }
 
-// numbers are want ids of a counter that are the request's own.
-func (n *once) numbers(ctx context.Context, counter string, want int) (first int64, err error) {
-	for {
+// numbers are want ids of a counter in a row that are the request's own, and free when they
+// were drawn: one that somebody has chosen by hand would be taken for what this request made.
+// Each draw goes twice as far, so that a long run of such ids is soon left behind.
+func (n *once) numbers(ctx context.Context, counter string, want int, free func(first int64) (bool, error)) (first int64, err error) {
+	for try := 0; ; try++ {
 		if text := n.rec.Get(layout.OnceFirst); text != "" {
 			return strconv.ParseInt(text, 10, 64)
 		}
-		if first, err = n.keys.Next(ctx, n.space, counter, want); err != nil {
+		step := want << min(try, 16)
+		if first, err = n.keys.Next(ctx, n.space, counter, step); err != nil {
 			return 0, err
 		}
+		first += int64(step - want)
 		if first+int64(want) > 1<<32 {
 			return 0, domain.Limitf("the ids of %s are used up", counter)
+		}
+		if ok, err := free(first); err != nil {
+			return 0, err
+		} else if !ok {
+			continue
 		}
 		err = n.put(ctx, board.Field{Name: layout.OnceFirst, Value: strconv.FormatInt(first, 10)})
 		if err == nil || !errors.Is(err, domain.ErrConflict) {
