@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,14 @@ func (v *visit) decideActions(f *domain.FlowView, s *domain.StepView, add func(*
 	words := []string{"flow", "approve", id, s.Name}
 	for i := range a.Answers {
 		inputs = append(inputs, typedField(answerPrefix, &a.Answers[i]))
-		words = append(words, "--answer", a.Answers[i].Name+"="+a.Answers[i].DefaultOr())
+		// What is asked for and not typed yet stands in capitals.
+		value := cmp.Or(v.typedIn(answerPrefix+a.Answers[i].Name), a.Answers[i].DefaultOr())
+		if value == "" && a.Answers[i].Required {
+			value = strings.ToUpper(a.Answers[i].Name)
+		}
+		if value != "" {
+			words = append(words, "--answer", a.Answers[i].Name+"="+value)
+		}
 	}
 	add(api.FlowApprove.Operation, "approve", action{Name: "Approve " + s.Name, Verb: "Approve", Fields: stepField(s.Name), Inputs: inputs, Comment: true,
 		Primary: true, Will: "Step " + s.Name + " succeeds, and what waits for it begins.", Command: v.command(words...)})

@@ -30,7 +30,7 @@ steps:
 	page := path("flows/%d", id)
 	b := r.as(admin)
 	b.has(b.get(200, page), `name="answer.amount"`, "required", "a number, up to 500", "What is &lt;b&gt;paid", `<option selected>office</option>`,
-		`<select name="answer.sure"><option selected></option><option>false</option>`, "--answer amount=")
+		`<select name="answer.sure"><option selected></option><option>false</option>`, "--answer amount=AMOUNT --answer account=office --context 7<")
 	b.hasNot(r.as(reader).get(200, page), "answer.amount")
 	b.hasNot(b.get(200, page), "looked at again") // then it counts as rejected, which is more
 	others := r.flow("name: others\nsteps:\n  - {name: look, approval: {approvers: [77]}}\n")
@@ -39,7 +39,8 @@ steps:
 	// What was typed stays where it was refused, with all that is wrong with it.
 	a := b.post(400, page+"/approve", "step", "look", "answer.amount", "501", "answer.account", "travel", "answer.sure", "true", "comment", "after the trip")
 	b.has(a, "at most 500", `<details class="sheet" data-act="/console/c/7/flows/1/approve  look" open>`, `value="501"`, `<option selected>travel</option>`,
-		`<option selected>true</option>`, `value="after the trip"`, `id="about-answer.amount"`)
+		`<option selected>true</option>`, `value="after the trip"`, `id="about-answer.amount"`,
+		"--answer amount=501 --answer account=travel --answer sure=true --context 7<")
 	b.hasNot(a, "data-live") // nothing takes it away
 	b.has(b.post(200, page+"/approve", "step", "look", "answer.amount", "48", "answer.account", "travel", "answer.sure", ""), "The step was approved.")
 	testwait.Until(t, "the flow has ended", func() bool { return shown().Status == domain.FlowFinished })
