@@ -47,7 +47,7 @@ func Copy(ctx context.Context, from, to Side, overwrite bool, progress func(item
 	case l.goesOn:
 		err = l.prune(ctx, from.Board)
 	case l.again:
-		err = empty(ctx, to.Board)
+		err = l.empty(ctx)
 	}
 	if err != nil {
 		return s, err

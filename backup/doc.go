@@ -50,4 +50,7 @@
 // on until the last one, and no node starts on it. A restore that was interrupted is begun
 // again, and writes each key as if it were not there; a copy reads what lies there, and
 // writes the rest.
+//
+// Neither removes what it has not written, unless it is told to: keys that no node would
+// write are noted on the board as they are written, in the sets [layout.Restored].
 package backup

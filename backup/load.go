@@ -32,6 +32,7 @@ type load struct {
 	goesOn  bool // with what an interrupted copy has left
 	over    bool // whatever lies there may go
 	entered map[board.Space]bool
+	notes   map[board.Space]*notes
 	now     int64
 	batches []board.Batch
 	size    int // of the last batch
@@ -48,7 +49,7 @@ type load struct {
 }
 
 func newLoad(b board.Board) *load {
-	l := &load{board: b, limit: loadBatch, now: time.Now().UnixMilli(), entered: map[board.Space]bool{0: true}, loaded: newDigest(), passing: newDigest(),
+	l := &load{board: b, limit: loadBatch, now: time.Now().UnixMilli(), entered: map[board.Space]bool{0: true}, notes: map[board.Space]*notes{}, loaded: newDigest(), passing: newDigest(),
 		ends: math.MaxInt64}
 	if most := b.Limits().Commit; most > 0 {
 		l.limit = min(l.limit, most/2)
@@ -63,7 +64,7 @@ func newLoad(b board.Board) *load {
 func begin(ctx context.Context, b board.Board, from string, alone, overwrite bool) (*load, error) {
 	l, err := mark(ctx, b, from, alone, overwrite)
 	if err == nil && l.again {
-		err = empty(ctx, b)
+		err = l.empty(ctx)
 	}
 	return l, err
 }
@@ -103,6 +104,9 @@ func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool
 	for _, s := range spaces {
 		l.entered[s] = true
 	}
+	if err := l.readNotes(ctx, spaces); err != nil {
+		return nil, err
+	}
 	mark := new(board.Batch).Set(layout.Restoring, board.Field{Name: layout.RestoringFrom, Value: domain.PlainText(from, 400)},
 		board.Field{Name: layout.RestoringSinceMs, Value: strconv.FormatInt(l.now, 10)})
 	return l, b.Commit(ctx, *mark)
@@ -138,19 +142,21 @@ func something(ctx context.Context, b board.Board) (string, error) {
 	return "", err
 }
 
-// empty removes everything but the mark from a board. Counters stay: no number is given
-// out twice.
-func empty(ctx context.Context, b board.Board) error {
-	spaces, err := b.Spaces(ctx)
+// empty removes everything but the mark from a board, as far as it may. Counters stay: no number is
+// given out twice.
+//
+// Errors: [domain.ErrConflict] for a key that is not the load's.
+func (l *load) empty(ctx context.Context) error {
+	spaces, err := l.board.Spaces(ctx)
 	if err != nil {
 		return err
 	}
 	for _, s := range spaces {
-		if err := emptySpace(ctx, b, s); err != nil {
+		if err := l.emptySpace(ctx, s); err != nil {
 			return err
 		}
 	}
-	return emptyAlarms(ctx, b)
+	return emptyAlarms(ctx, l.board)
 }
 
 func emptyAlarms(ctx context.Context, b board.Board) error {
@@ -169,24 +175,27 @@ func emptyAlarms(ctx context.Context, b board.Board) error {
 	}
 }
 
-func emptySpace(ctx context.Context, b board.Board, s board.Space) error {
+func (l *load) emptySpace(ctx context.Context, s board.Space) error {
 	for cursor := ""; ; {
-		keys, next, err := b.Keys(ctx, s, "", cursor, keysPage)
+		keys, next, err := l.board.Keys(ctx, s, "", cursor, keysPage)
 		if err != nil {
 			return err
 		}
-		keys = slices.DeleteFunc(keys, func(key string) bool { return s == 0 && key == layout.Restoring })
+		keys = slices.DeleteFunc(keys, layout.IsRestoring) // what is noted goes after what it is noted of
 		for part := range slices.Chunk(keys, board.MaxOps) {
 			batch := board.Batch{Space: s}
 			for _, key := range part {
+				if err := l.mine(s, key); err != nil {
+					return err
+				}
 				batch.Delete(key)
 			}
-			if err := b.Commit(ctx, batch); err != nil {
+			if err := l.board.Commit(ctx, batch); err != nil {
 				return err
 			}
 		}
 		if cursor = next; cursor == "" {
-			return emptyLive(ctx, b, s)
+			return errors.Join(l.forget(ctx, s), emptyLive(ctx, l.board, s))
 		}
 	}
 }
@@ -257,7 +266,7 @@ func (l *load) add(ctx context.Context, items []item) error {
 
 // enter looks whether a space is empty before the first is written there. The board knows only
 // of spaces that it has written to: in another database of the server another program may live,
-// whose keys nobody would find later among those of the load.
+// whose keys nobody would find later among those of the load. They go where whatever lies there may.
 //
 // Errors: [domain.ErrConflict].
 func (l *load) enter(ctx context.Context, s board.Space) error {
@@ -269,17 +278,11 @@ func (l *load) enter(ctx context.Context, s board.Space) error {
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	return &foreign{fmt.Sprintf("%s in space %d", keys[0], s)}
+	if l.over {
+		return l.emptySpace(ctx, s)
+	}
+	return &foreign{keys[0], s}
 }
-
-// foreign is a [domain.ErrConflict]: something lies there that no load has put there.
-type foreign struct{ what string }
-
-func (e *foreign) Error() string {
-	return "the board to fill has " + e.what + ", which is no part of what is to be there: another program's, as it seems. Give the board a server of its " +
-		"own; or remove that, and run the same command again"
-}
-func (e *foreign) Unwrap() error { return domain.ErrConflict }
 
 // callers are the counters of those who may create in a context, whether anything was
 // given out of them or not.
@@ -316,6 +319,7 @@ func (l *load) put(ctx context.Context, it item) error {
 	if it.expires != 0 && it.from == 0 {
 		one.Expire(it.key, time.Duration(it.expires-l.now)*time.Millisecond)
 	}
+	l.note(&one, it)
 	size := one.Bytes()
 	last := len(l.batches) - 1
 	if last < 0 || l.batches[last].Space != it.space || len(l.batches[last].Ops)+len(one.Ops) > board.MaxOps || l.size+size > l.limit {
@@ -418,11 +422,20 @@ func (l *load) settle(ctx context.Context, beyond func(space board.Space, key st
 	return forgetNodes(ctx, l.board)
 }
 
-// end takes the mark away, so that nodes do start on the board. What last adds goes with it.
+// end takes the mark away, so that nodes do start on the board. What last adds goes with it. What is noted goes
+// afterwards: without it half a board would seem another program's, and with it a whole one lacks nothing.
 func (l *load) end(ctx context.Context, last func(*board.Batch)) error {
 	done := new(board.Batch).Delete(layout.Restoring)
 	last(done)
-	return l.board.Commit(ctx, *done)
+	if err := l.board.Commit(ctx, *done); err != nil {
+		return err
+	}
+	for s := range l.notes {
+		if err := l.forget(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // raise has a counter go on beyond a number.

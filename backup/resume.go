@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/layout"
@@ -17,8 +16,8 @@ import (
 const expiryOff = 60_000 // ms
 
 // prune removes from a board that was filled half what the other one has not, or not as the
-// same kind of thing; of what is no record nothing stays. What the other one has not, and no node
-// writes either, is somebody's, and is left to people.
+// same kind of thing; of what is no record nothing stays. What is not the load's is
+// somebody's, and is left to people, though the other one may have the same key.
 //
 // Errors: [domain.ErrConflict].
 func (l *load) prune(ctx context.Context, from board.Board) error {
@@ -55,13 +54,15 @@ func (l *load) pruneKeys(ctx context.Context, from board.Board, s board.Space) e
 		}
 		batch := board.Batch{Space: s}
 		for i, key := range keys {
-			if s == 0 && key == layout.Restoring || stays(key, want[i], got[i]) {
+			if layout.IsRestoring(key) {
 				continue
 			}
-			if want[i].Kind == "" && !l.over && !layout.Has(key) {
-				return &foreign{key + " in space " + strconv.FormatUint(uint64(s), 10)}
+			if err := l.mine(s, key); err != nil {
+				return err
 			}
-			batch.Delete(key)
+			if !stays(key, want[i], got[i]) {
+				batch.Delete(key)
+			}
 		}
 		for part := range slices.Chunk(batch.Ops, board.MaxOps) {
 			if err := to.Commit(ctx, board.Batch{Space: s, Ops: part}); err != nil {
@@ -104,6 +105,7 @@ func (l *load) missing(ctx context.Context, list []item) ([]item, error) {
 	for i, r := range recs {
 		there[keys[i]] = r
 	}
+	var foreign error // came since the board was looked through
 	rest := slices.DeleteFunc(slices.Clone(list), func(it item) bool {
 		if it.kind != kindRecord || there[it.key] == nil {
 			return false
@@ -113,9 +115,15 @@ func (l *load) missing(ctx context.Context, list []item) ([]item, error) {
 		if slices.Equal(has.fields, it.fields) {
 			return true
 		}
+		if foreign == nil {
+			foreign = l.mine(it.space, it.key)
+		}
 		gone.Delete(it.key)
 		return false
 	})
+	if foreign != nil {
+		return nil, foreign
+	}
 	if len(gone.Ops) > 0 {
 		err = l.board.Commit(ctx, gone)
 	}

@@ -1,6 +1,7 @@
 package backup_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/ramet-run/ramet/backup"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/etcdboard"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/etcdtest"
 	"github.com/ramet-run/ramet/internal/redistest"
 	"github.com/ramet-run/ramet/layout"
 )
@@ -191,5 +194,163 @@ func TestACopyLeavesKeysOfOthers(t *testing.T) {
 				t.Fatal("a key of another program is gone")
 			}
 		}
+		if _, err := backup.Copy(t.Context(), backup.Side{Board: src, Name: "home"}, backup.Side{Board: dst}, true, nil); err != nil || there(t, dst) {
+			t.Errorf("over it: got %v", err)
+		}
+		lapsed(t, dst)
 	})
+}
+
+// allDrivers are the drivers that nodes work with.
+func allDrivers(t *testing.T) map[string]func() board.Board {
+	all := drivers(t)
+	all["Redis"] = func() board.Board {
+		b, err := redisboard.Open(t.Context(), redistest.Start(t).URL(), redisboard.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = b.Close() })
+		return b
+	}
+	all["etcd"] = func() board.Board {
+		b, err := etcdboard.Open(t.Context(), etcdtest.URL("b", etcdtest.Start(t, "--unsafe-no-fsync")), etcdboard.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = b.Close() })
+		return b
+	}
+	return all
+}
+
+// unnoted wants nothing left on a board that was only to be known while it was filled.
+func unnoted(t *testing.T, b board.Board) {
+	t.Helper()
+	spaces, err := b.Spaces(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range spaces {
+		keys, _, err := b.Keys(t.Context(), s, layout.Restoring, "", 100)
+		if err != nil || len(keys) > 0 {
+			t.Errorf("space %d has %q, %v", s, keys, err)
+		}
+	}
+}
+
+// TestACopyKnowsWhatItWrote: a caller's key that was copied, and that its board has since lost, goes from the copy,
+// too; one of that very name that no run has written is another program's.
+func TestACopyKnowsWhatItWrote(t *testing.T) {
+	for name, open := range allDrivers(t) {
+		t.Run(name, func(t *testing.T) {
+			src, dst := memboard.Open(), &failing{Board: open(), last: true}
+			living(t, src)
+			commit := func(b board.Board, batch *board.Batch) {
+				t.Helper()
+				if err := b.Commit(t.Context(), *batch); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in7 := func() *board.Batch { return &board.Batch{Space: 7} }
+			one := board.Field{Name: "a", Value: "1"}
+			commit(src, in7().Set("mine", one).PushRight("my list", "x").Include("my set", "x").Set("passing", one).Expire("passing", time.Hour))
+			from, to := backup.Side{Board: src, Name: "home"}, backup.Side{Board: dst}
+			again := func() error {
+				_, err := backup.Copy(t.Context(), from, to, false, nil)
+				return err
+			}
+			if err := again(); !errors.Is(err, errLast) {
+				t.Fatalf("got %v", err)
+			}
+			commit(src, in7().Delete("mine").Set("second", one))
+			if err := again(); !errors.Is(err, errLast) {
+				t.Fatalf("got %v", err)
+			}
+			commit(src, in7().Delete("my list").Delete("my set").Delete("passing").Delete("second").Set("theirs", one))
+			commit(dst.Board, in7().Set("theirs", one))
+			dst.last = false
+			if err := again(); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "theirs in space 7") {
+				t.Errorf("got %v", err)
+			}
+			commit(dst.Board, in7().Delete("theirs"))
+			if err := again(); err != nil {
+				t.Fatal(err)
+			}
+			stats, err := dst.Stat(t.Context(), 7, "mine", "my list", "my set", "passing", "second", "theirs")
+			for i, s := range stats {
+				if (i == 5) != (s.Kind == board.KindRecord) {
+					t.Errorf("key %d is %v", i, s.Kind)
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			unnoted(t, dst.Board)
+			lapsed(t, dst.Board)
+		})
+	}
+}
+
+// TestHalfABoardIsFilledFromElsewhere: what a load has left goes where the next one is of something else, and what
+// came to it does not, unless whatever lies there may go.
+func TestHalfABoardIsFilledFromElsewhere(t *testing.T) {
+	src, office := memboard.Open(), memboard.Open()
+	living(t, src)
+	living(t, office)
+	text := written(t, src)
+	fills := map[string]func(b board.Board, over bool) error{
+		"a restore": func(b board.Board, over bool) error {
+			_, err := backup.Restore(t.Context(), bytes.NewReader(text), backup.Target{Board: b, Overwrite: over})
+			return err
+		},
+		"a copy of another board": func(b board.Board, over bool) error {
+			_, err := backup.Copy(t.Context(), backup.Side{Board: office, Name: "office"}, backup.Side{Board: b}, over, nil)
+			return err
+		},
+	}
+	half := func(t *testing.T, b board.Board) {
+		t.Helper()
+		_, err := backup.Copy(t.Context(), backup.Side{Board: src, Name: "home"}, backup.Side{Board: &failing{Board: b, last: true}}, false, nil)
+		if !errors.Is(err, errLast) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	for driver, open := range allDrivers(t) {
+		for name, fill := range fills {
+			t.Run(driver+", "+name, func(t *testing.T) {
+				dst := open()
+				half(t, dst)
+				theirs := *(&board.Batch{Space: 8}).Set("theirs", board.Field{Name: "a", Value: "1"})
+				if err := dst.Commit(t.Context(), theirs); err != nil {
+					t.Fatal(err)
+				}
+				for range 2 {
+					err := fill(dst, false)
+					if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "theirs in space 8") || !strings.Contains(err.Error(), "--overwrite") {
+						t.Fatalf("got %v", err)
+					}
+					if recs, err := dst.Get(t.Context(), 8, "theirs"); err != nil || recs[0] == nil {
+						t.Fatalf("a key of another program is gone: %v", err)
+					}
+				}
+				if err := fill(dst, true); err != nil {
+					t.Fatal(err)
+				}
+				if recs, err := dst.Get(t.Context(), 8, "theirs"); err != nil || recs[0] != nil {
+					t.Errorf("over it: got %v, %v", recs, err)
+				}
+				unnoted(t, dst)
+				lapsed(t, dst)
+			})
+			t.Run(driver+", "+name+", nobody else", func(t *testing.T) {
+				dst := open()
+				half(t, dst)
+				if err := fill(dst, false); err != nil {
+					t.Fatal(err)
+				}
+				unnoted(t, dst)
+				lapsed(t, dst)
+			})
+		}
+	}
 }

@@ -104,6 +104,7 @@ func walkSpace(ctx context.Context, b board.Board, s board.Space, f func([]item)
 func walkKeys(ctx context.Context, b board.Board, s board.Space, keys []string, f func([]item) error) (skipped int64, err error) {
 	slices.Sort(keys)
 	keys = slices.Compact(keys) // a driver may name one twice
+	keys = slices.DeleteFunc(keys, layout.IsRestoring)
 	stats, err := b.Stat(ctx, s, keys...)
 	if err != nil {
 		return 0, err
@@ -116,9 +117,7 @@ func walkKeys(ctx context.Context, b board.Board, s board.Space, keys []string, 
 		}
 		switch stats[i].Kind {
 		case board.KindRecord:
-			if s != 0 || key != layout.Restoring {
-				records = append(records, key)
-			}
+			records = append(records, key)
 		case board.KindList:
 			err = walkList(ctx, b, s, key, expires[key], f)
 		case board.KindSet:

@@ -67,6 +67,15 @@ const (
 	RestoringSinceMs = "since_ms"
 )
 
+// Restored is the n-th set in a space of such a board, from 0 on, of the keys that were written there and that no
+// node would write, see [Has]: by them the next run knows its own keys from those of another program.
+func Restored(n int) string { return restoredPrefix + strconv.Itoa(n) }
+
+// IsRestoring reports whether a key is of the filling of a board, and no part of what fills it.
+func IsRestoring(key string) bool { return key == Restoring || strings.HasPrefix(key, restoredPrefix) }
+
+const restoredPrefix = Restoring + ":"
+
 // Taken is the set in space 0 of the queues from which foreign runners take
 // jobs on the store itself: see [TakenFrom].
 const Taken = "ramet:taken"
