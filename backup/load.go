@@ -49,8 +49,8 @@ type load struct {
 }
 
 func newLoad(b board.Board) *load {
-	l := &load{board: b, limit: loadBatch, now: time.Now().UnixMilli(), entered: map[board.Space]bool{0: true}, notes: map[board.Space]*notes{}, loaded: newDigest(), passing: newDigest(),
-		ends: math.MaxInt64}
+	l := &load{board: b, limit: loadBatch, now: time.Now().UnixMilli(), entered: map[board.Space]bool{0: true}, notes: map[board.Space]*notes{},
+		loaded: newDigest(), passing: newDigest(), ends: math.MaxInt64}
 	if most := b.Limits().Commit; most > 0 {
 		l.limit = min(l.limit, most/2)
 	}
