@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -353,4 +354,35 @@ func TestHalfABoardIsFilledFromElsewhere(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestACopyKnowsManyKeys: more of them than are read at once.
+func TestACopyKnowsManyKeys(t *testing.T) {
+	const keys, each = 25_000, 500
+	src, dst := memboard.Open(), &failing{Board: memboard.Open(), last: true}
+	living(t, src)
+	all := func(change func(b *board.Batch, key string)) {
+		t.Helper()
+		for from := 0; from < keys; from += each {
+			batch := board.Batch{Space: 8}
+			for i := range each {
+				change(&batch, fmt.Sprint("note ", from+i))
+			}
+			if err := src.Commit(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all(func(b *board.Batch, key string) { b.Set(key, board.Field{Name: "a", Value: "1"}) })
+	from, to := backup.Side{Board: src, Name: "home"}, backup.Side{Board: dst}
+	if _, err := backup.Copy(t.Context(), from, to, false, nil); !errors.Is(err, errLast) {
+		t.Fatalf("got %v", err)
+	}
+	all(func(b *board.Batch, key string) { b.Delete(key) })
+	dst.last = false
+	if _, err := backup.Copy(t.Context(), from, to, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	unnoted(t, dst.Board)
+	lapsed(t, dst.Board)
 }
