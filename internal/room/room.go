@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -32,16 +33,26 @@ const (
 	longest = 30 * time.Second
 )
 
-// Room is where things of a kind are made. At one node they go in one after the other, so that
-// their commits do not get in each other's way. It is safe for concurrent use.
+// Room is where things of a kind are made. At one node those of a context go in one after the
+// other, so that their commits do not get in each other's way; contexts do not wait for each
+// other. It is safe for concurrent use.
 type Room struct {
 	board board.Board
 	kind  string
-	turn  chan struct{}
+	mu    sync.Mutex // of turns
+	turns map[board.Space]*turn
+}
+
+// turn is whose it is in a context. It is kept while somebody has it or waits for it.
+type turn struct {
+	taken chan struct{}
+	users int
 }
 
 // New returns the room of a kind of things, which names it on the board: "webhook".
-func New(b board.Board, kind string) *Room { return &Room{b, kind, make(chan struct{}, 1)} }
+func New(b board.Board, kind string) *Room {
+	return &Room{board: b, kind: kind, turns: map[board.Space]*turn{}}
+}
 
 // Make commits what makes one more. full counts those that there are, and is an error where there
 // is no room.
@@ -49,10 +60,11 @@ func New(b board.Board, kind string) *Room { return &Room{b, kind, make(chan str
 // Errors: that of full; those of the commit, [domain.ErrConflict] too; the context's;
 // [domain.ErrUnavailable] if others have been first for half a minute.
 func (r *Room) Make(ctx context.Context, b board.Batch, full func(ctx context.Context) error) error {
-	if err := r.enter(ctx); err != nil {
+	leave, err := r.enter(ctx, b.Space)
+	if err != nil {
 		return err
 	}
-	defer func() { <-r.turn }()
+	defer leave()
 	is, err := r.read(ctx, b.Space)
 	if err != nil {
 		return err
@@ -133,21 +145,32 @@ func (r *Room) letGo(ctx context.Context, space board.Space, is state, asked str
 	return is, nil
 }
 
-// enter waits until no other is being made here.
-func (r *Room) enter(ctx context.Context) error {
+// enter waits until no other is being made here in a context. Whoever is in calls leave.
+func (r *Room) enter(ctx context.Context, space board.Space) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
+	}
+	r.mu.Lock()
+	t := r.turns[space]
+	if t == nil {
+		t = &turn{taken: make(chan struct{}, 1)}
+		r.turns[space] = t
+	}
+	t.users++
+	r.mu.Unlock()
+	done := func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(r.turns, space)
+		}
 	}
 	select {
-	case r.turn <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case r.turn <- struct{}{}:
-		return nil
+	case t.taken <- struct{}{}:
+		return func() { <-t.taken; done() }, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		done()
+		return nil, ctx.Err()
 	}
 }
 

@@ -142,3 +142,33 @@ func TestWhoAskedAndDiedHoldsNobodyUp(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoAskedInOneContextHoldsUpNoOther, though nobody takes it back there.
+func TestWhoAskedInOneContextHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		ask := board.Batch{Space: space}
+		if err := b.Commit(t.Context(), *ask.Set("ramet:rooms", board.Field{Name: "thing_first", Value: "dead"})); err != nil {
+			t.Fatal(err)
+		}
+		r := room.New(b, "thing")
+		var held sync.WaitGroup
+		held.Go(func() {
+			if err := r.Make(t.Context(), thing(1), full(b)); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait() // it waits for the one that has died
+		other := board.Batch{Space: space + 1}
+		other.Set("thing:1", board.Field{Name: "n", Value: "1"})
+		begun := time.Now()
+		if err := r.Make(t.Context(), other, full(b)); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("another context waited %v", took)
+		}
+		held.Wait()
+	})
+}
