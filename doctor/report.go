@@ -398,6 +398,9 @@ func (c *Report) Jobs(r api.AuditReport) {
 		c.add(what, Warning, "%s waits: %s", f.Keys(), f.Text)
 	}
 	if len(r.Repaired)+len(r.Stuck)+len(r.Lacking) > 0 {
+		if r.Partial {
+			c.add(what, OK, "there was no time for all: `ramet audit --all` looks at all")
+		}
 		return
 	}
 	text := "each of %d that have not ended has a reason to be alive"

@@ -11,8 +11,8 @@ import (
 	"github.com/ramet-run/ramet/identity"
 )
 
-// auditWithin is how long an audit by hand looks at jobs, at flows, and at sagas, that is
-// not to look at all: who asks waits for the answer.
+// auditWithin is how long an audit by hand looks at jobs, at flows, at sagas, and at what starts
+// flows, that is not to look at all: who asks waits for the answer.
 const auditWithin = time.Second
 
 // RunAudit audits a context.
@@ -53,9 +53,9 @@ func (c Caller) RunAudit(ctx context.Context, p api.AuditParams) (api.AuditRepor
 		found.Lacking = append(found.Lacking, lacking...)
 	}
 	if err == nil {
-		var lacking []domain.Finding
-		lacking, err = c.startsLacking(ctx, p.Context, 0)
-		found.Lacking = append(found.Lacking, lacking...)
+		var starts domain.Audit
+		starts, err = c.startsLacking(ctx, p.Context, within)
+		found = found.With(starts)
 	}
 	if err != nil || c.api.parts.Post == nil {
 		return api.AuditReport{Context: p.Context, Audit: found}, err
@@ -64,8 +64,8 @@ func (c Caller) RunAudit(ctx context.Context, p api.AuditParams) (api.AuditRepor
 	return api.AuditReport{Context: p.Context, Audit: found.With(messages)}, err
 }
 
-// lookWithin is how long a look takes at jobs, at flows, and at sagas: pages that people
-// wait for are made of it.
+// lookWithin is how long a look takes at jobs, at flows, at sagas, and at what starts flows: pages
+// that people wait for are made of it.
 const lookWithin = 50 * time.Millisecond
 
 // LookForFindings finds what an audit of a context would, and repairs nothing.
@@ -89,7 +89,7 @@ func (c Caller) LookForFindings(ctx context.Context, p api.LookParams) (api.Audi
 	if err != nil {
 		return api.AuditReport{}, err
 	}
-	r.Lacking = append(r.Lacking, starts...)
+	r.Audit = r.With(starts)
 	if c.api.parts.Sagas != nil {
 		r.Lacking = append(r.Lacking, c.effectsLacking(ctx, p.Context)...)
 		return r, nil

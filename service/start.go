@@ -15,128 +15,204 @@ import (
 // run now: nobody waits for a flow that was never made, so that no job tells of it.
 
 const (
-	// maxStartsLooked bounds the webhooks, listeners and schedules that an audit looks at, and
-	// maxStartPlans the blueprints of each, with those that its steps make flows of.
+	// maxStartsLooked bounds the webhooks, listeners and schedules that are looked at where the
+	// time is bounded, those that are paused too, and maxStartPlans the blueprints of each, with
+	// those that its steps make flows of.
 	maxStartsLooked = 1000
 	maxStartPlans   = 50
 )
 
 // start is something that starts flows of a blueprint.
 type start struct {
-	key       string // as findings call it
+	kind, name string // of what kind of thing it is: "webhook"
+	plan       plan
+}
+
+func (s start) key() string { return s.kind + " " + s.name } // as findings call it
+
+// plan is a version of a blueprint; 0 is the newest.
+type plan struct {
 	blueprint string
 	version   int
-	webhook   bool
 }
+
+// lack is why flows of a plan would not run; a zero one: they would. What has the same reason is
+// one finding. text says it of one plan, and ofMany where others have the reason for other steps.
+type lack struct{ reason, text, ofMany string }
+
+// startLook is one look at what a context's starts lack.
+type startLook struct {
+	c      Caller
+	tenant domain.TenantID
+	lacks  func(*domain.Job) string
+	until  time.Time // zero: there is no bound
+	plans  map[plan]lookedPlan
+}
+
+// lookedPlan is what a plan lacks in itself, and what its steps make flows of.
+type lookedPlan struct {
+	lack lack
+	next []plan
+}
+
+func (l *startLook) over() bool { return !l.until.IsZero() && time.Now().After(l.until) }
 
 // startsLacking finds what would start flows of which a step has nobody, or whose blueprint is
-// gone. It is no part of what is stuck: a node may come. within bounds the time; 0: none.
-func (c Caller) startsLacking(ctx context.Context, tenant domain.TenantID, within time.Duration) (found []domain.Finding, err error) {
+// gone or cannot be read. It is no part of what is stuck: a node may come. within bounds the time;
+// 0: none. Where it was not enough for all, the report is partial.
+func (c Caller) startsLacking(ctx context.Context, tenant domain.TenantID, within time.Duration) (r domain.Audit, err error) {
 	if c.api.parts.ListenersUnserved != nil {
-		if found, err = c.api.parts.ListenersUnserved(ctx, tenant); err != nil {
-			return nil, err
+		if r.Lacking, err = c.api.parts.ListenersUnserved(ctx, tenant); err != nil {
+			return r, err
 		}
 	}
-	starts, err := c.starts(ctx, tenant)
-	if err != nil || len(starts) == 0 {
-		return found, err
+	l := &startLook{c: c, tenant: tenant, plans: map[plan]lookedPlan{}}
+	if within > 0 {
+		l.until = time.Now().Add(within)
 	}
-	if i := slices.IndexFunc(starts, func(s start) bool { return s.webhook }); i >= 0 && c.api.parts.NoHTTP {
-		found = append(found, domain.Finding{Key: starts[i].key, Text: "this node has no address for programs outside (`listen: none`), so that nobody can " +
+	starts, whole, err := l.starts(ctx)
+	if r.Partial = !whole; err != nil || len(starts) == 0 {
+		return r, err
+	}
+	if i := slices.IndexFunc(starts, func(s start) bool { return s.kind == "webhook" }); i >= 0 && c.api.parts.NoHTTP {
+		r.Lacking = append(r.Lacking, domain.Finding{Key: starts[i].key(), Text: "this node has no address for programs outside (`listen: none`), so that nobody can " +
 			"send to a webhook here: start it with --listen, or see that another node of this board has one"})
 	}
-	lacks, err := c.api.parts.Jobs.Lacks(ctx, tenant)
-	if err != nil {
-		return found, err
+	if l.lacks, err = c.api.parts.Jobs.Lacks(ctx, tenant); err != nil {
+		return r, err
 	}
-	began, known := time.Now(), map[start]string{} // by what is started
-	for _, s := range starts[:min(len(starts), maxStartsLooked)] {
-		if within > 0 && time.Since(began) > within {
-			return found, nil
+	type told struct{ kind, reason string }
+	at := map[told]int{}      // where in the list it is told
+	text := map[told]string{} // what is told first
+	for i, s := range starts {
+		if i > 0 && l.over() {
+			r.Partial = true
+			return r, nil
 		}
-		plan := start{blueprint: s.blueprint, version: s.version}
-		text, looked := known[plan]
-		if !looked {
-			if text, err = c.planLacks(ctx, tenant, plan, lacks); err != nil {
-				return found, err
-			}
-			known[plan] = text
+		is, err := l.lacking(ctx, s.plan)
+		if err != nil {
+			return r, err
 		}
-		if text != "" {
-			found = append(found, domain.Finding{Key: s.key, Text: text})
+		if is.reason == "" {
+			continue
+		}
+		of := told{s.kind, is.reason}
+		where, again := at[of]
+		if !again {
+			at[of], text[of] = len(r.Lacking), is.text
+			r.Lacking = append(r.Lacking, domain.Finding{Key: s.key(), Text: is.text})
+			continue
+		}
+		f := &r.Lacking[where]
+		if f.More++; is.text != text[of] {
+			f.Text = is.ofMany
 		}
 	}
-	return found, nil
+	return r, nil
 }
 
-// starts are those of a context that are not paused, and start something still.
-func (c Caller) starts(ctx context.Context, tenant domain.TenantID) (list []start, err error) {
-	p := &c.api.parts
+// starts are those of a context that are not paused, and start something still. whole is false
+// where the time or the number was not enough for all.
+func (l *startLook) starts(ctx context.Context) (list []start, whole bool, err error) {
+	p := &l.c.api.parts
 	if p.Webhooks != nil {
-		hooks, err := p.Webhooks.List(ctx, tenant)
+		hooks, err := p.Webhooks.List(ctx, l.tenant)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, w := range hooks {
 			if !w.Paused {
-				list = append(list, start{"webhook " + w.Name, w.Blueprint, w.Version, true})
+				list = append(list, start{"webhook", w.Name, plan{w.Blueprint, w.Version}})
 			}
 		}
 	}
 	if p.Listeners != nil {
-		all, err := p.Listeners.List(ctx, tenant)
+		all, err := p.Listeners.List(ctx, l.tenant)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		for _, l := range all {
-			if !l.Paused {
-				list = append(list, start{"listener " + l.Name, l.Blueprint, l.Version, false})
+		for _, h := range all {
+			if !h.Paused {
+				list = append(list, start{"listener", h.Name, plan{h.Blueprint, h.Version}})
 			}
 		}
 	}
-	for cursor := ""; len(list) < maxStartsLooked; {
-		page, next, err := p.Schedules.List(ctx, tenant, cursor)
+	looked := 0
+	for cursor := ""; ; {
+		page, next, err := p.Schedules.List(ctx, l.tenant, cursor)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, s := range page {
 			if !s.Paused && s.State.NextMs != 0 {
-				list = append(list, start{"schedule " + s.Name, s.Blueprint, s.Version, false})
+				list = append(list, start{"schedule", s.Name, plan{s.Blueprint, s.Version}})
 			}
 		}
+		looked += len(page)
 		if cursor = next; cursor == "" {
-			break
+			return list, true, nil
+		}
+		if l.over() || !l.until.IsZero() && looked >= maxStartsLooked {
+			return list, false, nil
 		}
 	}
-	return list, nil
 }
 
-// planLacks says what is missing for a flow of a blueprint, with those that its steps make; "":
-// nothing.
-func (c Caller) planLacks(ctx context.Context, tenant domain.TenantID, first start, lacks func(*domain.Job) string) (string, error) {
-	plans, seen := []start{first}, map[start]bool{first: true}
+// lacking says what is missing for a flow of a plan, with those that its steps make.
+func (l *startLook) lacking(ctx context.Context, first plan) (lack, error) {
+	plans, seen := []plan{first}, map[plan]bool{first: true}
 	for i := 0; i < len(plans) && i < maxStartPlans; i++ {
-		plan := plans[i]
-		stored, err := c.api.parts.Blueprints.Get(ctx, tenant, plan.blueprint, plan.version)
-		if errors.Is(err, domain.ErrNotFound) {
-			return fmt.Sprintf("its flows are made of blueprint %q, which is gone: apply it again, or delete this", plan.blueprint), nil
-		} else if err != nil {
-			return "", err
-		}
-		for _, j := range flow.Jobs(&stored.Blueprint) {
-			if lack := lacks(j); lack != "" {
-				return fmt.Sprintf("step %q of its flows, of blueprint %q, would wait: %s", j.Step, plan.blueprint, lack), nil
+		is, known := l.plans[plans[i]]
+		if !known {
+			var err error
+			if is, err = l.read(ctx, plans[i]); err != nil {
+				return lack{}, err
 			}
+			l.plans[plans[i]] = is
 		}
-		for _, s := range stored.Blueprint.Steps {
-			if s.Flow == nil {
-				continue
-			}
-			if next := (start{blueprint: s.Flow.Blueprint, version: s.Flow.Version}); !seen[next] {
+		if is.lack.reason != "" {
+			return is.lack, nil
+		}
+		for _, next := range is.next {
+			if !seen[next] {
 				seen[next] = true
 				plans = append(plans, next)
 			}
 		}
 	}
-	return "", nil
+	return lack{}, nil
 }
+
+// read looks at one plan. One that cannot be read is a finding of those that start it, and of
+// nothing else: only a board that is away is an error.
+func (l *startLook) read(ctx context.Context, p plan) (is lookedPlan, err error) {
+	stored, err := l.c.api.parts.Blueprints.Get(ctx, l.tenant, p.blueprint, p.version)
+	switch {
+	case err == nil:
+	case errors.Is(err, domain.ErrNotFound):
+		return lookedPlan{lack: ofPlan(fmt.Sprintf("its flows are made of blueprint %q, which is gone: apply it again, or delete this", p.blueprint))}, nil
+	case errors.Is(err, domain.ErrUnavailable) || ctx.Err() != nil:
+		return is, err
+	default:
+		return lookedPlan{lack: ofPlan(fmt.Sprintf("its flows are made of blueprint %q, which cannot be read: %s; apply it again under a greater version, "+
+			"or delete it and apply it again", p.blueprint, domain.PlainText(err.Error(), maxLackText)))}, nil
+	}
+	for _, j := range flow.Jobs(&stored.Blueprint) {
+		if why := l.lacks(j); why != "" {
+			one := fmt.Sprintf("step %q of its flows, of blueprint %q, would wait: %s", j.Step, p.blueprint, why)
+			return lookedPlan{lack: lack{why, one, "a step of their flows would wait: " + why}}, nil
+		}
+	}
+	for _, s := range stored.Blueprint.Steps {
+		if s.Flow != nil {
+			is.next = append(is.next, plan{s.Flow.Blueprint, s.Flow.Version})
+		}
+	}
+	return is, nil
+}
+
+// ofPlan is a lack of a plan itself.
+func ofPlan(text string) lack { return lack{text, text, text} }
+
+// maxLackText bounds what is told of why a blueprint cannot be read, in bytes.
+const maxLackText = 300

@@ -68,3 +68,78 @@ func TestWhatWouldBeStartedAndRunByNobodyIsFound(t *testing.T) {
 	}
 	want("paused", "")
 }
+
+// TestABlueprintThatCannotBeReadIsAFinding of what starts it, and of nothing else.
+func TestABlueprintThatCannotBeReadIsAFinding(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"bad", "absent"} {
+		if _, err := r.applyText(`{"name":"` + name + `","steps":[{"name":"a","script_type":"lua","script":"x"}]}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as := r.api.As(admin)
+	for _, name := range []string{"bad", "absent"} {
+		hook := domain.Webhook{Name: "of-" + name, Blueprint: name}
+		if _, err := as.CreateWebhook(t.Context(), api.WebhookCreateParams{Context: house, Webhook: hook}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, space := layout.BlueprintKeys.At("bad", 1), board.Space(house)
+	stored, err := r.board.Get(t.Context(), space, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torn := board.Batch{Space: space}
+	for _, f := range stored[0] {
+		torn.Set(key, board.Field{Name: f.Name, Value: "{torn"})
+	}
+	kind := board.Batch{Space: space}
+	kind.Delete(key).PushLeft(key, "x")
+	for what, damage := range map[string]board.Batch{"a damaged text": torn, "a key of another kind": kind} {
+		whole := board.Batch{Space: space}
+		if err := r.board.Commit(t.Context(), *whole.Delete(key).Set(key, stored[0]...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.board.Commit(t.Context(), damage); err != nil {
+			t.Fatal(err)
+		}
+		audit, err := as.RunAudit(t.Context(), api.AuditParams{Context: house, All: true})
+		if err != nil {
+			t.Errorf("%s: audit: %v", what, err)
+		}
+		look, err := as.LookForFindings(t.Context(), api.LookParams{Context: house})
+		if err != nil {
+			t.Errorf("%s: look: %v", what, err)
+		}
+		found := audit.Lacking
+		if len(found) != 2 || found[0].Key != "webhook of-absent" || found[1].Key != "webhook of-bad" ||
+			!strings.Contains(found[1].Text, `blueprint "bad", which cannot be read`) {
+			t.Errorf("%s: got %+v", what, found)
+		}
+		if !look.Partial && len(look.Lacking) != 2 {
+			t.Errorf("%s: a look found %+v", what, look.Lacking)
+		}
+	}
+}
+
+// TestOneReasonIsOneFinding however many schedules have it, and a look that was cut short says so.
+func TestOneReasonIsOneFinding(t *testing.T) {
+	r := newRig(t)
+	as := r.api.As(admin)
+	for _, name := range []string{"one", "two"} {
+		if _, err := r.applyText(`{"name":"` + name + `","steps":[{"name":"a","script_type":"lua","script":"x"}]}`); err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range []string{"day", "night"} {
+			s := domain.Schedule{Name: name + "-" + of, Blueprint: name, Every: 3600}
+			if _, err := as.ApplySchedule(t.Context(), api.ScheduleApplyParams{Context: house, Schedule: api.Schedule{Schedule: s}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	audit, err := as.RunAudit(t.Context(), api.AuditParams{Context: house, All: true})
+	if found := audit.Lacking; err != nil || audit.Partial || len(found) != 1 || found[0].More != 3 ||
+		!strings.HasPrefix(found[0].Text, "a step of their flows would wait: no node that is alive serves lua") {
+		t.Errorf("got %+v, %v", audit, err)
+	}
+}
