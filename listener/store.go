@@ -265,7 +265,7 @@ func (s *Store) behind(ctx context.Context, tenant domain.TenantID, l *domain.Li
 	if err != nil {
 		return 0, 0, err
 	}
-	upTo, there, err := s.streams.Acked(ctx, l.Stream(), durable(tenant, l))
+	upTo, _, there, err := s.streams.Acked(ctx, l.Stream(), durable(tenant, l))
 	if err != nil {
 		return 0, 0, err
 	}

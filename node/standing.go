@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listener"
 	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/telemetry"
 )
@@ -22,15 +23,18 @@ import (
 const (
 	// standingFor is for how long a look is good, however many ask.
 	standingFor = 5 * time.Second
-	// standingTime bounds a look.
-	standingTime = time.Second
+	// standingTime bounds a look at the board, listenersTime one at listeners, and sizesTime one at
+	// sizes: each asks something else, that may hang by itself.
+	standingTime  = time.Second
+	listenersTime = time.Second
+	sizesTime     = time.Second
 	// sizesFor is for how long sizes are good: to count what an archive has takes longer.
 	sizesFor = time.Minute
 	// standingSpaces bounds the contexts whose files are counted.
 	standingSpaces = 500
 	// standingQueues bounds the queues of contexts that are looked at, each of which costs
 	// three small reads; standingTypes the script types of workers, standingSagas the sagas,
-	// and standingListeners the listeners, each of which costs three requests of the broker.
+	// and standingListeners the listeners, each of which costs at most three requests of the broker.
 	standingQueues = 500
 	standingTypes  = 100
 	standingSagas  = 200
@@ -40,12 +44,14 @@ const (
 
 // standings keep the last look.
 type standings struct {
-	mu    sync.Mutex
-	last  telemetry.Standing
-	sized time.Time // when sizes were last looked at
+	mu        sync.Mutex
+	last      telemetry.Standing
+	sized     time.Time // when sizes were last looked at
+	listeners *listener.Watch
 }
 
-// Standing is the last look, or a new one where that is old. It takes a second at the most.
+// Standing is the last look, or a new one where that is old. It takes a second at the most, and
+// one more for each of listeners and sizes where what they ask hangs.
 func (n *Node) Standing() telemetry.Standing {
 	n.standings.mu.Lock()
 	defer n.standings.mu.Unlock()
@@ -71,7 +77,13 @@ func (n *Node) Standing() telemetry.Standing {
 		l.is.BoardBytes = n.cfg.BoardSize()
 	}
 	if began.Sub(n.standings.sized) >= sizesFor {
-		l.is.Kept, n.standings.sized = l.sizes(), began
+		ctx, cancel := context.WithTimeout(context.Background(), sizesTime)
+		defer cancel()
+		l.ctx = ctx
+		known := false
+		if l.is.Kept, known = l.sizes(); known { // else the next look tries again
+			n.standings.sized = began
+		}
 	}
 	l.is.Took = time.Since(began)
 	n.standings.last = l.is
@@ -88,32 +100,35 @@ type survey struct {
 	is   telemetry.Standing
 }
 
-// sizes are what the archive and the store of artifacts have.
-func (l *survey) sizes() telemetry.Kept {
-	k := telemetry.Kept{ArchiveBytes: -1, ArtifactBytes: -1}
+// sizes are what the archive and the store of artifacts have. known is false where one that is
+// there could not be asked.
+func (l *survey) sizes() (k telemetry.Kept, known bool) {
+	k, known = telemetry.Kept{ArchiveBytes: -1, ArtifactBytes: -1}, true
 	if l.n.cfg.Archive != nil {
 		if size, err := l.n.cfg.Archive.Size(l.ctx); err == nil {
 			k.ArchiveBytes, k.ArchiveRecords = size.Bytes, size.Records
+		} else {
+			known = false
 		}
 	}
 	if l.n.cfg.Artifacts == nil {
-		return k
+		return k, known
 	}
 	spaces, err := l.n.board.Spaces(l.ctx)
 	if err != nil || len(spaces) > standingSpaces {
-		return k // a sum of some would be taken for all
+		return k, known && err == nil // a sum of some would be taken for all
 	}
 	sum := int64(0)
 	for _, space := range spaces {
 		recs, err := l.n.board.Get(l.ctx, space, layout.ArtifactTotal)
 		if err != nil {
-			return k
+			return k, false
 		}
 		bytes, _ := strconv.ParseInt(recs[0].Get(layout.ArtifactBytes), 10, 64)
 		sum += max(0, bytes)
 	}
 	k.ArtifactBytes = sum
-	return k
+	return k, known
 }
 
 // slots are those of this node's runner, from memory.
@@ -263,10 +278,18 @@ func (l *survey) listeners() {
 	if l.n.Listeners == nil {
 		return
 	}
-	list, whole := l.n.Listeners.Standings(l.ctx, standingListeners)
-	l.is.Partial = l.is.Partial || !whole
-	l.is.Listeners = make([]telemetry.ListenerStanding, len(list)) // none is a number, too
-	for i, s := range list {
+	watch := l.n.standings.listeners
+	if watch == nil {
+		watch = listener.NewWatch(l.n.Listeners, standingListeners)
+		l.n.standings.listeners = watch
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listenersTime)
+	defer cancel()
+	found := watch.Look(ctx)
+	l.is.Partial = l.is.Partial || !found.Whole
+	l.is.ListenersMissed, l.is.ListenersUnknown = found.Missed > 0, found.Unknown
+	l.is.Listeners = make([]telemetry.ListenerStanding, len(found.List)) // none is a number, too
+	for i, s := range found.List {
 		l.is.Listeners[i] = telemetry.ListenerStanding{Context: s.Tenant, Listener: s.Listener, Behind: s.Behind, Oldest: l.since(s.Oldest)}
 	}
 }

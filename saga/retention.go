@@ -103,7 +103,7 @@ func (e *Engine) Trim(ctx context.Context, keep Keep) error {
 
 // trimQueue cuts what workers have ended.
 func (e *Engine) trimQueue(ctx context.Context, n domain.StreamName, durable string, subjects []string, old uint64) error {
-	acked, there, err := e.log.Acked(ctx, n, durable)
+	acked, _, there, err := e.log.Acked(ctx, n, durable)
 	if err != nil || !there {
 		return err
 	}

@@ -75,9 +75,9 @@ type Log interface {
 	Check(ctx context.Context, streams ...domain.StreamName) error
 
 	// Acked is up to where a durable consumer that is shared ([Queue]) has ended all that it
-	// was given: what is behind is in somebody's hands, or nobody got it yet. there is false
-	// where there is no such consumer.
-	Acked(ctx context.Context, stream domain.StreamName, durable string) (seq uint64, there bool, err error)
+	// was given: what is behind is in somebody's hands, or nobody got it yet; waiting is how much
+	// that is. there is false where there is no such consumer. It costs the same however much waits.
+	Acked(ctx context.Context, stream domain.StreamName, durable string) (seq, waiting uint64, there bool, err error)
 
 	// Drop forgets a durable consumer; one that there is not is no error.
 	Drop(ctx context.Context, stream domain.StreamName, durable string) error

@@ -67,17 +67,22 @@ type ListenerStanding struct {
 	Oldest   time.Duration
 }
 
-// showListeners shows how far listeners are behind: all of them together, and each of the
-// contexts with series of their own.
-func (s *shown) listeners(list []ListenerStanding, gauge func(d *prometheus.Desc, v float64, labels ...string)) {
+// listeners shows how far listeners are behind: all of them together, and each of the contexts
+// with series of their own. Where some could not be looked at, that the others are not behind is
+// not shown as a zero of all: it would end an alert just when nothing is read.
+func (s *shown) listeners(is *Standing, gauge func(d *prometheus.Desc, v float64, labels ...string)) {
 	o := &s.of
 	behind, oldest := uint64(0), time.Duration(0)
-	for _, l := range list {
+	for _, l := range is.Listeners {
 		behind, oldest = behind+l.Behind, max(oldest, l.Oldest)
 		if label, own := s.own(l.Context); own {
 			gauge(o.ownEvents, float64(l.Behind), label, l.Listener)
 			gauge(o.ownLag, l.Oldest.Seconds(), label, l.Listener)
 		}
+	}
+	gauge(o.unknown, float64(is.ListenersUnknown))
+	if is.ListenersMissed && behind == 0 {
+		return
 	}
 	gauge(o.events, float64(behind))
 	gauge(o.eventLag, oldest.Seconds())

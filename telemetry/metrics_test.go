@@ -124,6 +124,11 @@ func TestMetrics(t *testing.T) {
 		{name: "no listener is no lag, and a node without streams says nothing", do: func(m *telemetry.Metrics) {
 			m.ShowStanding(func() telemetry.Standing { return telemetry.Standing{Listeners: []telemetry.ListenerStanding{}} })
 		}, want: []string{"ramet_listener_behind_events 0"}},
+		{name: "what is not known of listeners is no zero", do: func(m *telemetry.Metrics) {
+			m.ShowStanding(func() telemetry.Standing {
+				return telemetry.Standing{Listeners: []telemetry.ListenerStanding{}, ListenersMissed: true, ListenersUnknown: 2}
+			})
+		}, want: []string{"ramet_listeners_unknown 2"}, not: "ramet_listener_lag_seconds"},
 		{name: "commits are timed and measured", do: func(m *telemetry.Metrics) {
 			m.Committed("ok", 3, 1000, 2*time.Millisecond)
 			m.BoardFailed("claim")

@@ -24,7 +24,11 @@ type Standing struct {
 	Outboxes []OutboxStanding
 	Streams  []StreamStanding
 	// Listeners are those of the whole board that are not paused; nil: this node has no streams.
-	Listeners []ListenerStanding
+	// ListenersMissed says that some could not be looked at now, and ListenersUnknown of how many
+	// nothing is known, as they could not be lately either.
+	Listeners        []ListenerStanding
+	ListenersMissed  bool
+	ListenersUnknown int
 	// BoardBytes is what the board takes on this node's disk; less than 0: it is elsewhere.
 	BoardBytes int64
 	Kept
@@ -112,7 +116,7 @@ type shown struct {
 		ownWaiting, ownOldest, ownRunning, ownCap                     *prometheus.Desc
 		behind, lag, outbox, outboxAge, messages, bytes, boardBytes   *prometheus.Desc
 		archiveBytes, artifactBytes                                   *prometheus.Desc
-		events, eventLag, ownEvents, ownLag                           *prometheus.Desc
+		events, eventLag, unknown, ownEvents, ownLag                  *prometheus.Desc
 		partial, took                                                 *prometheus.Desc
 	}
 }
@@ -172,6 +176,9 @@ func (s *shown) register(r *registrar) {
 		"It grows: see `ramet_listener_lag_seconds`.")
 	o.eventLag = ofBoard("ramet_listener_lag_seconds", "How old the oldest event is that a listener has not dealt with yet.",
 		"More than seconds: no node serves listeners, or what an event is to start cannot be started; `ramet listener list`, `ramet doctor`.")
+	o.unknown = gauge("ramet_listeners_unknown", "Listeners of which this node could not find out for a minute how far they are behind. What is known of others "+
+		"is shown; of those that were behind, what was seen last, whose lag grows.",
+		"The streams' broker is away, or answers slowly: `ramet doctor`, `ramet listener list`.")
 	o.ownEvents = ofBoard("ramet_context_listener_behind_events", "Events that a listener of the contexts in `metrics_contexts` has not dealt with yet.",
 		"As `ramet_listener_behind_events`.", "context", "listener")
 	o.ownLag = ofBoard("ramet_context_listener_lag_seconds", "How old the oldest of them is.", "As `ramet_listener_lag_seconds`.", "context", "listener")
@@ -183,9 +190,10 @@ func (s *shown) register(r *registrar) {
 	o.artifactBytes = ofBoard("ramet_artifact_size_bytes", "What jobs have left in the artifact store and is not forgotten yet, each job's files for themselves. "+
 		"It is looked at once a minute, where there are at most 500 contexts.", "Bound it with `artifact_retention` and, for each context, `artifact_bytes`.")
 	o.partial = gauge("ramet_standing_partial", "1 where there was more to look at than is read for a scrape: what waits is at least what is shown.",
-		"Nothing: the numbers are lower bounds meanwhile. `ramet doctor` looks at all.")
+		"There is more than a look takes, and the numbers are lower bounds; or what was asked did not answer: `ramet doctor`, and of listeners "+
+			"`ramet_listeners_unknown`.")
 	o.took = gauge("ramet_standing_duration_seconds", "How long the last look at what waits took; a look is good for five seconds.",
-		"It is bounded by a second. Near that the board answers slowly.")
+		"It is bounded by a second for the board, one for listeners and one for sizes. Near that the board, the streams or the archive answer slowly.")
 	r.MustRegister(s)
 }
 
@@ -277,7 +285,7 @@ func (s *shown) collect(is Standing, gauge func(d *prometheus.Desc, v float64, l
 		gauge(o.bytes, float64(st.Bytes), st.Stream)
 	}
 	if is.Listeners != nil {
-		s.listeners(is.Listeners, gauge)
+		s.listeners(&is, gauge)
 	}
 	if is.BoardBytes >= 0 {
 		gauge(o.boardBytes, float64(is.BoardBytes))

@@ -167,9 +167,9 @@ func (l *Log) Drop(ctx context.Context, name domain.StreamName, durable string) 
 }
 
 // Acked is up to where a shared consumer has ended all.
-func (l *Log) Acked(ctx context.Context, name domain.StreamName, durable string) (seq uint64, there bool, err error) {
+func (l *Log) Acked(ctx context.Context, name domain.StreamName, durable string) (seq, waiting uint64, there bool, err error) {
 	if err := stream.ValidateDurable(durable); err != nil {
-		return 0, false, err
+		return 0, 0, false, err
 	}
 	err = l.with(ctx, name, func(s *store) error {
 		q := s.queues[durable]
@@ -177,12 +177,13 @@ func (l *Log) Acked(ctx context.Context, name domain.StreamName, durable string)
 			return nil
 		}
 		seq, there = max(q.next, 1)-1, true
+		waiting = s.count(q.cfg.Subjects, q.next) + uint64(len(q.hands))
 		for held := range q.hands {
 			seq = min(seq, held-1)
 		}
 		return nil
 	})
-	return seq, there, err
+	return seq, waiting, there, err
 }
 
 // Trim deletes messages up to a sequence.

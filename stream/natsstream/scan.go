@@ -18,7 +18,7 @@ import (
 const scanIdle = 30 * time.Second
 
 // Scan returns messages from a sequence on. It reads with a consumer of its own
-// that lives as long as the call.
+// that lives as long as the call; one message it asks the stream for.
 func (l *Log) Scan(ctx context.Context, name domain.StreamName, subjects []string, from uint64, limit int) (list []stream.Message, err error) {
 	if err := stream.ValidateStream(name); err != nil {
 		return nil, err
@@ -31,6 +31,10 @@ func (l *Log) Scan(ctx context.Context, name domain.StreamName, subjects []strin
 	}
 	what := "scan stream " + string(name)
 	err = l.keep(ctx, what, func(ctx context.Context) (err error) {
+		if limit == 1 {
+			list, err = l.first(ctx, name, subjects, max(from, 1))
+			return err
+		}
 		if list, err = l.scan(ctx, name, subjects, max(from, 1), limit); err != nil || len(list) == limit {
 			return err
 		}
@@ -42,35 +46,75 @@ func (l *Log) Scan(ctx context.Context, name domain.StreamName, subjects []strin
 	return list, err
 }
 
+// first is the first message from a sequence on, in a list; empty where there is none.
+func (l *Log) first(ctx context.Context, name domain.StreamName, subjects []string, from uint64) (list []stream.Message, err error) {
+	if len(subjects) == 0 {
+		subjects = []string{">"}
+	}
+	for _, filter := range distinct(subjects) {
+		m, err := l.next(ctx, name, filter, from)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil || len(list) > 0 && list[0].Seq <= m.Seq {
+			continue
+		}
+		header := nats.Header{}
+		if len(m.Header) > 0 {
+			if header, err = nats.DecodeHeadersMsg(m.Header); err != nil {
+				return nil, err
+			}
+		}
+		list = []stream.Message{incoming(name, m.Subject, header, m.Data, m.Seq, m.Time)}
+	}
+	return list, nil
+}
+
+// rawMessage is a message as a stream's leader answers with it.
+type rawMessage struct {
+	Subject string    `json:"subject"`
+	Seq     uint64    `json:"seq"`
+	Header  []byte    `json:"hdrs"`
+	Data    []byte    `json:"data"`
+	Time    time.Time `json:"time"`
+}
+
+// next asks the leader of a stream for the first message of a subject from a sequence on; nil:
+// there is none.
+func (l *Log) next(ctx context.Context, name domain.StreamName, filter string, from uint64) (*rawMessage, error) {
+	ask, err := json.Marshal(map[string]any{"seq": from, "next_by_subj": filter})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := l.wire.Request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + string(name), Data: ask})
+	if err != nil {
+		return nil, err
+	}
+	var a struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message *rawMessage         `json:"message"`
+	}
+	switch err := json.Unmarshal(answer.Data, &a); {
+	case err != nil:
+		return nil, err
+	case a.Error == nil:
+		return a.Message, nil
+	case a.Error.ErrorCode != codeNoMessage:
+		return nil, a.Error
+	}
+	return nil, nil
+}
+
 // behind asks the leader of a stream with replicas whether a scan, which any of
 // them may have served, has missed something.
 func (l *Log) behind(ctx context.Context, name domain.StreamName, subjects []string, from uint64) error {
 	if !l.replicated {
 		return nil
 	}
-	if len(subjects) == 0 {
-		subjects = []string{">"}
-	}
-	for _, filter := range subjects {
-		ask, err := json.Marshal(map[string]any{"seq": from, "next_by_subj": filter})
-		if err != nil {
-			return err
-		}
-		answer, err := l.wire.Request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + string(name), Data: ask})
-		if err != nil {
-			return err
-		}
-		var a struct {
-			Error *jetstream.APIError `json:"error"`
-		}
-		switch err := json.Unmarshal(answer.Data, &a); {
-		case err != nil:
-			return err
-		case a.Error == nil:
-			return errBehind
-		case a.Error.ErrorCode != codeNoMessage:
-			return a.Error
-		}
+	if missed, err := l.first(ctx, name, subjects, from); err != nil {
+		return err
+	} else if len(missed) > 0 {
+		return errBehind
 	}
 	return nil
 }
@@ -168,13 +212,13 @@ func (l *Log) Stats(ctx context.Context, name domain.StreamName) (st stream.Stat
 	return st, err
 }
 
-// Acked is up to where a shared consumer has ended all.
-func (l *Log) Acked(ctx context.Context, name domain.StreamName, durable string) (seq uint64, there bool, err error) {
+// Acked is up to where a shared consumer has ended all, and how much it has not.
+func (l *Log) Acked(ctx context.Context, name domain.StreamName, durable string) (seq, waiting uint64, there bool, err error) {
 	if err := stream.ValidateStream(name); err != nil {
-		return 0, false, err
+		return 0, 0, false, err
 	}
 	if err := stream.ValidateDurable(durable); err != nil {
-		return 0, false, err
+		return 0, 0, false, err
 	}
 	err = l.keep(ctx, "ask for consumer "+durable+" of "+string(name), func(ctx context.Context) error {
 		c, err := l.js.Consumer(ctx, string(name), durable)
@@ -187,12 +231,13 @@ func (l *Log) Acked(ctx context.Context, name domain.StreamName, durable string)
 		}
 		info := c.CachedInfo()
 		seq, there = info.AckFloor.Stream, true
+		waiting = info.NumPending + uint64(max(info.NumAckPending, 0))
 		if info.NumAckPending == 0 {
 			seq = max(seq, info.Delivered.Stream) // the floor is that of the last ack, which may have come out of turn
 		}
 		return nil
 	})
-	return seq, there, err
+	return seq, waiting, there, err
 }
 
 // Drop forgets a durable consumer.

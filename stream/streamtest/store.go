@@ -124,25 +124,25 @@ func testTrimQueue(r *rig) {
 
 func testAcked(r *rig) {
 	l := r.log()
-	acked := func(want uint64) {
+	acked := func(want, left uint64) {
 		r.Helper()
 		r.until("acked", func() error {
-			seq, there, err := l.Acked(r.ctx, domain.AggregateEvents, "q")
-			if err == nil && (seq != want || !there) {
-				err = domain.Unavailablef("got %d, %t, want %d", seq, there, want)
+			seq, waiting, there, err := l.Acked(r.ctx, domain.AggregateEvents, "q")
+			if err == nil && (seq != want || waiting != left || !there) {
+				err = domain.Unavailablef("got %d, %d, %t, want %d, %d", seq, waiting, there, want, left)
 			}
 			return err
 		})
 	}
-	if _, there, err := l.Acked(r.ctx, domain.AggregateEvents, "q"); there || err != nil {
+	if _, _, there, err := l.Acked(r.ctx, domain.AggregateEvents, "q"); there || err != nil {
 		r.Errorf("of a consumer that there is not: got %t, %v", there, err)
 	}
 	queue := r.queue(l, shared("q"))
-	acked(0)
+	acked(0, 0)
 	r.publish(l, events(1, 6)...)
-	acked(0)
+	acked(0, 6)
 	list := r.take(queue, 4)
-	acked(0)
+	acked(0, 6)
 	ack := func(d stream.Delivery) {
 		r.Helper()
 		if err := d.Ack(r.ctx); err != nil {
@@ -150,14 +150,14 @@ func testAcked(r *rig) {
 		}
 	}
 	ack(list[0])
-	acked(1)
+	acked(1, 5)
 	ack(list[2])
 	ack(list[3])
-	acked(1) // the second is in hands
+	acked(1, 3) // the second is in hands
 	ack(list[1])
-	acked(4)
+	acked(4, 2)
 	for _, d := range r.take(queue, 2) {
 		ack(d)
 	}
-	acked(6)
+	acked(6, 0)
 }
