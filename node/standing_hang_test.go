@@ -30,8 +30,8 @@ type sized struct {
 	asked int
 }
 
-func (*sized) Durability() board.Durability { return board.Durability{} }
-func (*sized) Close() error                 { return nil }
+func (*sized) Durability() (d board.Durability) { return d }
+func (*sized) Close() error                     { return nil }
 
 func (s *sized) Size(ctx context.Context) (archive.Size, error) {
 	if s.asked++; s.asked == 1 {
@@ -43,6 +43,9 @@ func (s *sized) Size(ctx context.Context) (archive.Size, error) {
 type calledAcme struct{}
 
 func (calledAcme) TenantName(context.Context, domain.TenantID) (string, error) { return "acme", nil }
+func (calledAcme) TenantByName(context.Context, string) (domain.TenantID, error) {
+	return 1, nil
+}
 
 // TestABrokerThatHangsTakesNoOtherNumbers along: sizes have time of their own, and are looked at
 // again soon where they could not be had.

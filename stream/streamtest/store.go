@@ -33,9 +33,16 @@ func testScan(r *rig) {
 		r.Fatal(err)
 	}
 	r.same(few, events(6, 8))
-	none, err := l.Scan(r.ctx, domain.AggregateEvents, []string{"aggregate.a.b"}, 0, 10)
-	if err != nil || len(none) > 0 {
-		r.Errorf("got %d messages and %v of what is not there, want none", len(none), err)
+	first, err := l.Scan(r.ctx, domain.AggregateEvents, []string{"tenant.acme.aggregate.even.8", "*.*.*.*.7", "tenant.acme.aggregate.even.>"}, 7, 1)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.same(first, events(7, 7))
+	for _, most := range []int{1, 10} {
+		none, err := l.Scan(r.ctx, domain.AggregateEvents, []string{"aggregate.a.b"}, 0, most)
+		if err != nil || len(none) > 0 {
+			r.Errorf("got %d messages and %v of what is not there, want none", len(none), err)
+		}
 	}
 	rest, err := l.Scan(r.ctx, domain.AggregateEvents, nil, 251, 10)
 	if err != nil || len(rest) > 0 {
