@@ -78,11 +78,13 @@ func (w *Watch) Look(ctx context.Context) (r Standings) {
 			members = append(members, member)
 		}
 	}
-	ends := map[domain.StreamName]uint64{}
+	tried, ends := 0, map[domain.StreamName]uint64{}
 	for _, member := range members {
 		if ctx.Err() == nil && err == nil {
-			w.after = member
 			known, ok := w.one(ctx, member, ends)
+			if tried++; ok || ctx.Err() == nil || tried == 1 { // else it had no time: the next look begins with it
+				w.after = member
+			}
 			if ok && known == nil {
 				delete(w.seen, member)
 				continue
@@ -116,7 +118,7 @@ func (w *Watch) members(ctx context.Context) (list []string, all bool, err error
 		var more []string
 		more, err = w.s.board.Members(ctx, 0, layout.Listeners, "", w.most+1)
 		for _, m := range more {
-			if m <= w.after && !slices.Contains(list, m) {
+			if m <= w.after {
 				list = append(list, m)
 			}
 		}

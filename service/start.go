@@ -75,8 +75,8 @@ func (c Caller) startsLacking(ctx context.Context, tenant domain.TenantID, withi
 		return r, err
 	}
 	if i := slices.IndexFunc(starts, func(s start) bool { return s.kind == "webhook" }); i >= 0 && c.api.parts.NoHTTP {
-		r.Lacking = append(r.Lacking, domain.Finding{Key: starts[i].key(), Text: "this node has no address for programs outside (`listen: none`), so that nobody can " +
-			"send to a webhook here: start it with --listen, or see that another node of this board has one"})
+		r.Lacking = append(r.Lacking, domain.Finding{Key: starts[i].key(), Text: "this node has no address for programs outside (`listen: none`), so that " +
+			"nobody can send to a webhook here: start it with --listen, or see that another node of this board has one"})
 	}
 	if l.lacks, err = c.api.parts.Jobs.Lacks(ctx, tenant); err != nil {
 		return r, err
