@@ -220,9 +220,10 @@ type EffectCall struct {
 	Payload string            `json:"payload,omitzero"`
 }
 
-// NamesSecrets reports whether the blueprint, or a step of it, names secrets of its context.
+// NamesSecrets reports whether the blueprint, or a step or hook of it, names secrets of its context.
 func (b *Blueprint) NamesSecrets() bool {
-	return len(b.Secrets) > 0 || slices.ContainsFunc(b.Steps, func(s Step) bool { return len(s.Secrets) > 0 })
+	return len(b.Secrets) > 0 || slices.ContainsFunc(b.Steps, func(s Step) bool { return len(s.Secrets) > 0 }) ||
+		slices.ContainsFunc(HookOns, func(on HookOn) bool { h := b.On.Of(on); return h != nil && len(h.Secrets) > 0 })
 }
 
 // KindOr is the step's kind, found out where it is not said.

@@ -145,6 +145,10 @@ func ParseFlowKey(s string) (FlowID, error) {
 	return FlowID(id), nil
 }
 
+// BroughtPlan reports whether the flow runs by a plan that a message has brought: by none of
+// its context's blueprints, which have a version.
+func (f *Flow) BroughtPlan() bool { return f.Message != "" && f.Version == 0 }
+
 // Final reports whether the flow has ended.
 func (f *Flow) Final() bool { return f.Status.Final() }
 

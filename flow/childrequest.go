@@ -36,6 +36,11 @@ func (t *tending) childRequest(plan *Plan, s *seen, v *verdict, at ChildAt, it i
 	if depth >= domain.MaxFlowDepth {
 		return r, domain.Limitf("flows within flows are %d deep here, the limit is %d", depth+1, domain.MaxFlowDepth)
 	}
+	if s.flow.BroughtPlan() { // it was refused, unless somebody has written the flow past the doors
+		if err := checkBroughtCall(step); err != nil {
+			return r, err
+		}
+	}
 	r = Request{Caller: s.caller, Blueprint: step.Flow.Blueprint, Version: step.Flow.Version, Env: step.Env,
 		Priority: cmp.Or(step.Priority, plan.Priority), TraceID: s.flow.TraceID,
 		Parent: &domain.FlowParent{Flow: t.ref.id, Step: step.Name, Index: at.ID, Key: it.name, Depth: depth, List: v.at(at.Step).List, One: !step.Listed()}}

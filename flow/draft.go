@@ -69,6 +69,9 @@ func (e *Engine) drafted(ctx context.Context, tenant domain.TenantID, r Request)
 	if r.OnError != "" && r.OnError != domain.OnErrorAbort && r.OnError != domain.OnErrorContinue {
 		return nil, domain.Invalidf("on_error %q: want abort or continue", r.OnError)
 	}
+	if err := checkMessage(&r); err != nil {
+		return nil, err
+	}
 	if err := errors.Join(domain.ValidateParams(r.Params), domain.ValidateEnv(r.Env)); err != nil {
 		return nil, err
 	}
@@ -220,7 +223,11 @@ type prepared struct {
 // stored, and of which nothing is changed, is prepared once.
 func (e *Engine) prepare(ctx context.Context, tenant domain.TenantID, r Request) (*prepared, error) {
 	if r.Plan != nil {
-		return e.prepareAs(ctx, tenant, *r.Plan, r)
+		plan := *r.Plan
+		if r.Message != "" {
+			plan.Version = 0 // that of a blueprint here is no sender's to take
+		}
+		return e.prepareAs(ctx, tenant, plan, r)
 	}
 	if e.cfg.Blueprints == nil {
 		return nil, domain.NotFoundf("there is no blueprint %q", r.Blueprint)

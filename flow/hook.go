@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
-	"github.com/ramet-run/ramet/template"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -86,12 +84,16 @@ func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, c calling) err
 	}
 	step := h.Step(on)
 	plan := &domain.Blueprint{Params: paramsOf(&v), Priority: v.Priority}
-	if c.plan != nil && c.plan.On.Of(on) != nil { // a hook of the context names its own
-		plan.Secrets = c.plan.Secrets
+	own := c.plan != nil && c.plan.On.Of(on) != nil // else it is the context's, which names its own secrets and variables
+	if own {
+		plan.Secrets, plan.Env = c.plan.Secrets, v.EnvVars
 	}
 	j := stepJob(plan, &step, v.CallerID)
+	if own && v.BroughtPlan() {
+		j.Secrets = nil // no door lets such a plan in: somebody has written it past them
+	}
 	j.ID, j.ContextID, j.Step, j.TraceID, j.Hook = id, tenant, "", v.TraceID, hookInput(on, &v)
-	j.EnvVars, j.EnvFill = hookEnv(&v, h)
+	j.EnvVars = over(plan.Env, h.Env)
 	if j.Needs, err = e.hookNeeds(ctx, p, &v, c); err != nil {
 		return err
 	}
@@ -101,23 +103,6 @@ func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, c calling) err
 	}
 	b.Set(v.Key(), board.Field{Name: layout.FlowHook(on), Value: key})
 	return nil
-}
-
-// hookEnv is the environment of a hook, and whether that has templates. That of a flow of jobs
-// has none: where the hook's own has some, it is made a template of itself.
-func hookEnv(v *domain.FlowView, h *domain.Hook) (env map[string]string, fill bool) {
-	env = v.EnvVars
-	if v.Hash == "" {
-		if !template.In(h.Env) {
-			return over(env, h.Env), false
-		}
-		env = maps.Clone(env)
-		for name, text := range env {
-			env[name] = template.Escape(text)
-		}
-	}
-	env = over(env, h.Env)
-	return env, template.In(env)
 }
 
 // paramsOf are those of a flow with what its jobs have added.

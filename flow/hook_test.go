@@ -282,16 +282,25 @@ func TestTheEnvironmentOfAHookIsFilledIn(t *testing.T) {
 			t.Errorf("it found %v (%s), want %q", j.Result, j.Error, want)
 		}
 	})
-	for name, env := range map[string]map[string]string{"plain": nil, "with templates": {"T": "${flow.id}"}} {
-		t.Run("of a flow of jobs, "+name, func(t *testing.T) {
-			hooks := domain.Hooks{Succeeded: &domain.Hook{Script: "env RAW\n", ScriptType: "words", Env: env}}
-			bubbleWith(t, flow.Config{Hooks: func(context.Context, domain.TenantID) (*domain.Hooks, error) { return &hooks, nil }}, func(r *rig) {
-				id := r.submit(flow.Request{Jobs: []*domain.Job{job(1, "")}, Env: map[string]string{"RAW": "${params.x}"}})
-				r.want(id, domain.FlowSucceeded)
-				if j := r.wantHook(id, domain.HookSucceeded); j.Result["RAW"] != "${params.x}" {
-					t.Errorf("it found %v (%s)", j.Result, j.Error)
-				}
-			})
-		})
-	}
+}
+
+// TestAHookOfAContextHasItsOwnEnvironment: whoever submits a flow chooses nothing of the process that
+// has the secrets which the context's admin gave the hook.
+func TestAHookOfAContextHasItsOwnEnvironment(t *testing.T) {
+	hooks := domain.Hooks{Succeeded: &domain.Hook{Script: "env T\n", ScriptType: "words", Env: map[string]string{"T": "${flow.id}"}}}
+	env := map[string]string{"PATH": "/tmp/theirs", "LD_PRELOAD": "/tmp/theirs.so", "T": "${params.x}"}
+	bubbleWith(t, flow.Config{Hooks: func(context.Context, domain.TenantID) (*domain.Hooks, error) { return &hooks, nil }}, func(r *rig) {
+		planned := blueprint(step("a", ""))
+		planned.Env = map[string]string{"BASH_ENV": "/tmp/theirs"}
+		for what, q := range map[string]flow.Request{
+			"jobs":        {Jobs: []*domain.Job{job(1, "")}, Env: env},
+			"a blueprint": {Plan: planned, Env: env},
+		} {
+			id := r.submit(q)
+			r.want(id, domain.FlowSucceeded)
+			if j := r.wantHook(id, domain.HookSucceeded); !maps.Equal(j.EnvVars, hooks.Succeeded.Env) || j.Result["T"] != fmt.Sprint(id) {
+				r.Errorf("of a flow of %s it has %v, and found %v (%s)", what, j.EnvVars, j.Result, j.Error)
+			}
+		}
+	})
 }

@@ -90,6 +90,11 @@ func (e *Engine) Rerun(ctx context.Context, tenant domain.TenantID, id domain.Fl
 	case f.plan == nil:
 		return Receipt{}, domain.Conflictf("flow %d was made of jobs, not by a blueprint: submit its jobs anew", id)
 	}
+	if f.BroughtPlan() { // and would be nobody's message any more
+		if err := checkBrought(f.plan); err != nil {
+			return Receipt{}, err
+		}
+	}
 	q := Request{Caller: r.Caller, Plan: f.plan, Trigger: r.Trigger, Ticket: r.Ticket, AnyParams: true, OnError: f.OnError,
 		NoCache: r.NoCache, rerunOf: id}
 	if q.Trigger == "" {

@@ -191,6 +191,8 @@ const (
 	FlowAwaits     = "awaits"    // what it waits for beside its jobs
 	FlowCalledBy   = "called_by" // the durable script that made it
 	FlowParent     = "parent"    // the step that made it
+	FlowMessage    = "message"   // the one that asked for it
+	FlowVersion    = "version"   // of its blueprint
 	FlowPaused     = "paused"
 	FlowCancel     = "cancel"
 	FlowStartedMs  = "started_ms"
@@ -220,7 +222,7 @@ var flowTable = newTable(
 	text(FlowReason, func(f *domain.Flow) *domain.FlowReason { return &f.Reason }).ours(),
 	text(FlowError, func(f *domain.Flow) *string { return &f.Error }).secret().ours(),
 	text(FlowBlueprint, func(f *domain.Flow) *string { return &f.Blueprint }).ours(),
-	number("version", func(f *domain.Flow) *int { return &f.Version }).ours(),
+	number(FlowVersion, func(f *domain.Flow) *int { return &f.Version }).ours(),
 	text("hash", func(f *domain.Flow) *string { return &f.Hash }).ours(),
 	text(FlowTrigger, func(f *domain.Flow) *string { return &f.Trigger }).ours(),
 	text("on_error", func(f *domain.Flow) *domain.OnError { return &f.OnError }).ours(),
@@ -233,7 +235,7 @@ var flowTable = newTable(
 	flag("backfill", func(f *domain.Flow) *bool { return &f.Backfill }).ours(),
 	pointer(FlowCalledBy, "a JSON object with job, name, n and depth", func(f *domain.Flow) **domain.CalledBy { return &f.CalledBy }).ours(),
 	pointer(FlowParent, "a JSON object with flow, step and depth", func(f *domain.Flow) **domain.FlowParent { return &f.Parent }).ours(),
-	text("message", func(f *domain.Flow) *string { return &f.Message }).ours(),
+	text(FlowMessage, func(f *domain.Flow) *string { return &f.Message }).ours(),
 	text("trace_id", func(f *domain.Flow) *string { return &f.TraceID }).ours(),
 	number(FlowStartedMs, func(f *domain.Flow) *int64 { return &f.StartedMs }).ours(),
 	number(FlowFinishedMs, func(f *domain.Flow) *int64 { return &f.FinishedMs }).ours(),

@@ -313,10 +313,6 @@ func (s *Supervisor) takeFlow(ctx context.Context, c *board.Claimed, m *domain.M
 	if err := intake.Read([]byte(m.Flow), &o, intake.Limits{Bytes: domain.MaxSignedMessage}); err != nil {
 		return s.takeNothing(ctx, c, m, domain.Invalidf("flow cannot be read: %v", err))
 	}
-	if o.Plan != nil && o.Plan.NamesSecrets() {
-		return s.takeNothing(ctx, c, m, domain.Forbiddenf("the flow that the message brings names secrets of the context that it came to; "+
-			"name a blueprint of that context instead, which says what its scripts find"))
-	}
 	if _, decided := layout.MadeOf(c.Record); !decided {
 		if err := s.cfg.Work.Waiting(ctx, m.ContextID); err != nil {
 			return s.takeNothing(ctx, c, m, err)

@@ -35,6 +35,7 @@ type knownFlow struct {
 	env    map[string]string
 	// trigger and blueprint are what templates in the environment may name.
 	trigger, blueprint string
+	brought            bool // as [domain.Flow.BroughtPlan] says
 
 	bad  error // that the environment cannot be read
 	read time.Time
@@ -96,13 +97,14 @@ func (c *knownFlows) get(ctx context.Context, b board.Board, p flowPlace, env bo
 	}
 	key := domain.FlowKey(p.id)
 	now := time.Now()
-	recs, err := b.GetFields(ctx, p.space, []string{layout.FlowEnvVars, layout.FlowTrigger, layout.FlowBlueprint, layout.FlowStateCaller}, key,
-		layout.FlowState(p.id))
+	recs, err := b.GetFields(ctx, p.space, []string{layout.FlowEnvVars, layout.FlowTrigger, layout.FlowBlueprint, layout.FlowVersion, layout.FlowMessage,
+		layout.FlowStateCaller}, key, layout.FlowState(p.id))
 	if err != nil {
 		return knownFlow{}, err
 	}
 	f, bad := layout.DecodeFlow(key, recs[0])
-	known := knownFlow{caller: recs[1].Get(layout.FlowStateCaller), env: f.EnvVars, trigger: f.Trigger, blueprint: f.Blueprint, bad: bad, read: now}
+	known := knownFlow{caller: recs[1].Get(layout.FlowStateCaller), env: f.EnvVars, trigger: f.Trigger, blueprint: f.Blueprint, brought: f.BroughtPlan(),
+		bad: bad, read: now}
 	if known.caller != "" { // else it may be made any moment
 		c.keep(p, known)
 	}
@@ -116,7 +118,8 @@ func (e *Engine) KeepFlow(f *domain.Flow, followers map[domain.JobID][]string) {
 		followers = nil // it would take the place of all others
 	}
 	e.flows.keep(flowPlace{layout.SpaceOf(f.ContextID), f.ID},
-		knownFlow{caller: callerID(f.CallerID), env: f.EnvVars, trigger: f.Trigger, blueprint: f.Blueprint, read: time.Now(), followers: followers})
+		knownFlow{caller: callerID(f.CallerID), env: f.EnvVars, trigger: f.Trigger, blueprint: f.Blueprint, brought: f.BroughtPlan(), read: time.Now(),
+			followers: followers})
 }
 
 // followersOf are the entries of those that wait for j. Every change of that list is

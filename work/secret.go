@@ -23,8 +23,12 @@ type Secrets interface {
 //
 // Errors: those of the board.
 func (x *run) readSecrets() (missing, err error) {
-	if x.job.Message != "" {
-		// No door lets such a one in: somebody has written its record past them.
+	of, _, err := x.r.e.flowOf(x.Ctx, x.Claimed.Space, x.job)
+	if err != nil {
+		return nil, err
+	}
+	if x.job.Message != "" || of.brought {
+		// No door lets such a one in: somebody has written its record, or its flow's, past them.
 		return domain.Forbiddenf("a job that came in a message has no secrets of the context that it came to"), nil
 	}
 	if x.r.e.cfg.Secrets == nil {

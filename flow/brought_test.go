@@ -1,0 +1,96 @@
+package flow_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/layout"
+)
+
+const askedBy = "message:9:1"
+
+// ours is a blueprint of the context that names a secret and has an environment.
+func ours() *domain.Blueprint {
+	b := named("ours", map[string]string{"day": ""}, step("work", ""))
+	b.Env, b.Secrets = map[string]string{"LANG": "C"}, map[string]string{"DB": "warehouse"}
+	return b
+}
+
+// calls is a plan of a sender that has a blueprint of the context run in his environment.
+func calls() *domain.Blueprint {
+	return blueprint(call("sub", "ours", []string{"day", "mon"}, func(s *domain.Step) { s.Env = map[string]string{"LD_PRELOAD": "/tmp/theirs.so"} }))
+}
+
+// steals is one whose step and hook name a secret.
+func steals() *domain.Blueprint {
+	b := blueprint(step("a", "", func(s *domain.Step) { s.Secrets = map[string]string{"DB": "warehouse"} }))
+	b.On = &domain.Hooks{Errored: &domain.Hook{Script: "set a b\n", ScriptType: "words", Secrets: map[string]string{"DB": "warehouse"}}}
+	return b
+}
+
+func TestWhatAMessageMayAskFor(t *testing.T) {
+	within(t, newShelf(ours()), func(r *rig) {
+		env := map[string]string{"http_proxy": "http://theirs"}
+		for want, q := range map[string]flow.Request{
+			"the message brings env for a blueprint":               {Blueprint: "ours", Env: env},
+			"step sub of the flow that the message brings has env": {Plan: calls()},
+			"names secrets of the context":                         {Plan: steals()},
+		} {
+			q.Caller, q.Message = 1, askedBy
+			got, err := r.flows.Submit(r.ctx, tenant, []flow.Request{q})
+			if err == nil {
+				err = got[0].Err
+			}
+			if !errors.Is(err, domain.ErrForbidden) || !strings.Contains(err.Error(), want) {
+				r.Errorf("got %v, want %s", err, want)
+			}
+		}
+		theirs := blueprint(step("a", ""))
+		theirs.Version = 7 // as if it were one of the context's
+		if f := r.show(r.submit(flow.Request{Plan: theirs, Env: env, Message: askedBy})); !f.BroughtPlan() || f.EnvVars["http_proxy"] == "" {
+			r.Errorf("a plan of the sender's: got version %d, %v", f.Version, f.EnvVars)
+		}
+		if f := r.show(r.submit(flow.Request{Blueprint: "ours", Params: map[string]string{"day": "mon"}, Message: askedBy})); f.BroughtPlan() || len(f.EnvVars) != 1 {
+			r.Errorf("a blueprint of the context: got version %d, %v", f.Version, f.EnvVars)
+		}
+		if f := r.show(r.submit(flow.Request{Blueprint: "ours", Env: env})); f.EnvVars["http_proxy"] == "" {
+			r.Errorf("an executor of the context: got %v", f.EnvVars)
+		}
+	})
+}
+
+// TestAPlanThatCameInAMessageGetsNoSecrets, however it has come to name some: neither do its steps
+// and hooks, nor does a blueprint of the context run in its environment, nor is it run once more.
+func TestAPlanThatCameInAMessageGetsNoSecrets(t *testing.T) {
+	within(t, newShelf(ours()), func(r *rig) {
+		later := func(b *domain.Blueprint) domain.FlowID {
+			b.After = domain.Instant(time.Now().Add(time.Hour).UnixMilli())
+			id := r.submit(flow.Request{Plan: b})
+			mark := board.Batch{Space: 1}
+			if err := r.board.Commit(r.ctx, *mark.Set(domain.FlowKey(id), board.Field{Name: layout.FlowMessage, Value: askedBy})); err != nil {
+				r.Fatal(err)
+			}
+			return id
+		}
+		id, parent := later(steals()), later(calls())
+		if v := r.want(id, domain.FlowErrored); !strings.Contains(v.Steps[0].Text, "came in a message") {
+			r.Errorf("its step: got %q", v.Steps[0].Text)
+		}
+		if j := r.wantHook(id, domain.HookErrored); j.Secrets != nil || j.Status != domain.JobFinished {
+			r.Errorf("its hook is %s, and is to get %v", j.Status, j.Secrets)
+		}
+		if v := r.want(parent, domain.FlowErrored); !strings.Contains(v.Steps[0].Text, "whose environment is its own") || v.Steps[0].Flow != "" {
+			r.Errorf("its flow: got %+v", v.Steps[0])
+		}
+		for _, id := range []domain.FlowID{id, parent} {
+			if _, err := r.flows.Rerun(r.ctx, tenant, id, flow.Rerun{Caller: 1}); !errors.Is(err, domain.ErrForbidden) {
+				r.Errorf("once more: got %v", err)
+			}
+		}
+	})
+}
