@@ -64,6 +64,19 @@ func TestWhatAMessageMayAskFor(t *testing.T) {
 	})
 }
 
+// TestAPlanThatCameInAMessageHasACacheOfItsOwn: it may have the name and the script of a blueprint
+// here, and another environment.
+func TestAPlanThatCameInAMessageHasACacheOfItsOwn(t *testing.T) {
+	bubble(t, func(r *rig) {
+		theirs := r.submit(flow.Request{Plan: cached("set x 7"), Message: askedBy})
+		r.want(theirs, domain.FlowSucceeded)
+		own := r.submit(flow.Request{Plan: cached("set x 7")})
+		r.wantCached(r.want(own, domain.FlowSucceeded), 0)
+		r.wantCached(r.want(r.submit(flow.Request{Plan: cached("set x 7"), Message: askedBy}), domain.FlowSucceeded), theirs)
+		r.wantCached(r.want(r.submit(flow.Request{Plan: cached("set x 7")}), domain.FlowSucceeded), own)
+	})
+}
+
 // TestAPlanThatCameInAMessageGetsNoSecrets, however it has come to name some: neither do its steps
 // and hooks, nor does a blueprint of the context run in its environment, nor is it run once more.
 func TestAPlanThatCameInAMessageGetsNoSecrets(t *testing.T) {

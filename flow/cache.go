@@ -94,7 +94,7 @@ func (t *tending) cached(ctx context.Context, plan *Plan, s *seen, v *verdict, i
 	if err != nil {
 		return CacheAnswer{Err: err.Error()}, nil
 	}
-	sum := cacheSum(plan, step, key)
+	sum := cacheSum(plan, step, key, s.flow.BroughtPlan())
 	a.Sum = hex.EncodeToString(sum[:])
 	if s.NoCache || v.at(i).NoCache {
 		return a, nil
@@ -116,14 +116,16 @@ func (t *tending) cached(ctx context.Context, plan *Plan, s *seen, v *verdict, i
 	return a, nil
 }
 
-// cacheSum is the sum by which a key is kept: of all that makes the step the same one.
-func cacheSum(plan *Plan, step *domain.Step, key string) [32]byte {
+// cacheSum is the sum by which a key is kept: of all that makes the step the same one. A plan
+// that a message brought may have the name of a blueprint here, and finds nothing of it, nor leaves it anything.
+func cacheSum(plan *Plan, step *domain.Step, key string, brought bool) [32]byte {
 	text, err := json.Marshal(struct {
 		Blueprint, Step, Key, Script string
 		Type                         domain.ScriptType
 		Effect                       *domain.EffectCall
 		Artifacts                    []string
-	}{plan.Name, step.Name, key, step.Script, step.ScriptType, step.Effect, step.Artifacts})
+		Brought                      bool `json:",omitzero"`
+	}{plan.Name, step.Name, key, step.Script, step.ScriptType, step.Effect, step.Artifacts, brought})
 	if err != nil {
 		panic("BUG: a step cannot be written as JSON: " + err.Error())
 	}
