@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"path"
@@ -21,20 +22,70 @@ import (
 
 func dagu(name string, text []byte) (*Imported, error) {
 	in := &Imported{}
-	f, err := readFields(in, text, "a DAG of Dagu, with `steps:`")
-	if err != nil {
-		return nil, err
+	var all []*fields
+	beside := map[string]bool{}
+	for _, text := range documents(text) {
+		f, err := readFields(in, text, "a DAG of Dagu, with `steps:`")
+		if err != nil {
+			return nil, err
+		}
+		its := name
+		if n := f.vals["name"]; n != nil && n.Value != "" {
+			its = n.Value
+		} else if len(all) > 0 {
+			return nil, domain.Invalidf("line %d: a DAG beside another has no name", f.line)
+		}
+		if its = (namer{}).name(its, "dag"); beside[its] {
+			return nil, domain.Invalidf("line %d: two DAGs have the name %s", f.line, its)
+		}
+		beside[its] = true
+		all = append(all, f)
 	}
+	for _, f := range all {
+		if err := daguDAG(in, f, name, beside); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+var documentLine = regexp.MustCompile(`(?m)^---[ \t\r]*(#.*)?$`)
+
+// documents are the DAGs of a file, which may have some for its own use behind its first. Each has so
+// many empty lines before it that its lines have the numbers that they have in the file.
+func documents(text []byte) (list [][]byte) {
+	from := 0
+	cut := func(to int) {
+		if part := text[from:to]; len(bytes.TrimSpace(part)) > 0 {
+			list = append(list, append(bytes.Repeat([]byte("\n"), bytes.Count(text[:from], []byte("\n"))), part...))
+		}
+	}
+	for _, at := range documentLine.FindAllIndex(text, maxDocuments) {
+		cut(at[0])
+		from = at[1]
+	}
+	if cut(len(text)); len(list) == 0 {
+		return [][]byte{text}
+	}
+	return list
+}
+
+// maxDocuments bounds the DAGs of a file: of more the last are refused as being one.
+const maxDocuments = 100
+
+// daguDAG reads a DAG; beside are those of its file.
+func daguDAG(in *Imported, f *fields, name string, beside map[string]bool) error {
 	steps := f.take("steps")
 	if steps == nil {
-		return nil, domain.Invalidf("it has no steps; want a DAG of Dagu")
+		return domain.Invalidf("it has no steps; want a DAG of Dagu")
 	}
 	b := &domain.Blueprint{Name: namer{}.name(cmpText(f.text("name"), name), "dag"), Summary: f.text("description")}
-	d := &daguReader{in: in, b: b, names: namer{}, of: map[string]string{}, may: map[string]bool{}, chain: true}
-	params := goodParams(in, f.line, f.values("params"))
-	b.Params = params
-	d.params = slices.Sorted(maps.Keys(params))
+	d := &daguReader{in: in, b: b, names: namer{}, of: map[string]string{}, may: map[string]bool{}, chain: true, beside: beside,
+		typed: map[string]bool{}, absent: map[string]bool{}, lost: map[string]bool{}}
+	d.hasParams = f.vals["params"] != nil
+	d.readParams(f)
 	b.Env = d.env(f)
+	d.variables()
 	d.secrets(f)
 	d.schedules(f)
 	d.queue(f)
@@ -44,7 +95,7 @@ func dagu(name string, text []byte) (*Imported, error) {
 		d.within = "container"
 	}
 	b.MaxParallel = f.number(10_000, "maxActiveSteps", "max_active_steps")
-	timeout := f.span(1, "timeoutSec", "timeout_sec")
+	timeout := d.limit(f)
 	switch t := f.text("type"); t {
 	case "", "chain":
 	case "graph":
@@ -55,10 +106,24 @@ func dagu(name string, text []byte) (*Imported, error) {
 	}
 	d.steps(f, steps, timeout)
 	d.dagConditions(f)
-	b.On = d.hooks(f.object("handlerOn", "handler_on"), timeout)
+	b.On = d.hooks(f.object("handlerOn", "handler_on"))
 	f.rest()
+	if len(b.Steps) > 1 {
+		b.OnError = domain.OnErrorContinue // what does not need the step that failed goes on there
+	}
 	in.Blueprints = append(in.Blueprints, b)
-	return in, nil
+	return nil
+}
+
+// limit reads how long all of it may take, which there is for steps only.
+func (d *daguReader) limit(f *fields) domain.Span {
+	line := f.lineOf("timeoutSec", "timeout_sec")
+	timeout := f.span(1, "timeoutSec", "timeout_sec")
+	if timeout > 0 {
+		d.in.note(line, "timeout_sec: a flow has no time limit as a whole: each step that has none of its own got this one, all of them together may take longer; "+
+			"a step of kind flow, with `timeout`, bounds a whole flow, and `on.late` tells of one that takes long")
+	}
+	return timeout
 }
 
 // secrets reads which variables have secrets: of the context here, whatever provides them there.
@@ -192,6 +257,14 @@ type daguReader struct {
 	within string            // in what all of them are run that say not in what: a container
 	looks  []domain.Step     // at preconditions; each comes before its step
 	may    map[string]bool   // steps of which what needs them goes on though they are skipped
+
+	hasParams bool            // it has some, perhaps without names
+	typed     map[string]bool // params that are no texts
+	absent    map[string]bool // params that there may not be
+	lost      map[string]bool // outputs that nothing finds here
+	beside    map[string]bool // the blueprints of the DAGs of its file
+	hooking   bool            // what is read is a handler
+	unmet     string          // lines of a shell that end where the preconditions of all were not met
 }
 
 // steps reads the steps: a list, or a mapping by their names.
@@ -407,27 +480,57 @@ func (d *daguReader) script(f *fields, s *domain.Step, shells bool) (own string,
 	if dir := f.text("dir", "workingDir", "working_dir"); dir != "" && s.ScriptType == domain.ScriptShell {
 		script = "cd " + shellWord(dir) + "\n" + script
 	}
-	output := f.text("output")
+	output := d.output(f)
+	if what := d.strange(script, s); what != "" {
+		d.in.note(f.line, "%s: it names %s: the step fails until its script is written", s.Name, what)
+		stop(s, "its script ("+what+")")
+		s.Script = commented(script) + "\n" + s.Script
+		d.lost[output] = output != ""
+		return "", false
+	}
+	told := d.told(script, s)
 	if s.ScriptType != domain.ScriptShell {
-		if output != "" {
+		if d.lost[output] = output != ""; output != "" {
 			d.in.note(f.line, "%s: write what it prints to the file $RAMET_RESULT instead, as params.%s=value", f.at("output"), output)
 		}
 		s.Script = script
 		return "", true
 	}
-	head := paramLines(script, d.params)
-	if output = strings.TrimPrefix(output, "$"); output != "" {
+	head := told + absentLines(script, d)
+	if output != "" {
 		if !paramName.MatchString(output) {
 			d.in.note(f.line, "%s: %q is no name; left out", f.at("output"), output)
 		} else {
 			script = "out=$(\n" + script + ")\ncode=$?\nprintf '%s\\n' \"$out\"\nprintf 'params." + output + "=%s\\n' \"$out\" | head -n 1 >>\"$RAMET_RESULT\"\n" +
 				"[ $code -eq 0 ] || exit $code\n"
-			d.params, own = append(d.params, output), output
+			d.leaves(output)
+			own = output
 			d.in.note(f.line, "%s: later steps find %s, of its first line, as the param %s", f.at("output"), output, output)
 		}
 	}
 	s.Script = head + script
 	return own, true
+}
+
+// output is the name under which what follows finds what a step prints.
+func (d *daguReader) output(f *fields) string {
+	if n := f.vals["output"]; n != nil && n.Kind == yaml.MappingNode {
+		o := f.object("output")
+		defer o.rest()
+		return o.text("name")
+	}
+	return strings.TrimPrefix(f.text("output"), "$")
+}
+
+// absentLines set variables to those params that there may not be.
+func absentLines(script string, d *daguReader) string {
+	var names []string
+	for _, name := range d.params {
+		if d.absent[name] {
+			names = append(names, name)
+		}
+	}
+	return paramLines(script, names)
 }
 
 // executor is what a step is done by that is no shell of this machine, which it notes: its command

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -54,10 +55,8 @@ func (d *daguReader) param(c daguCondition) string {
 		return ""
 	}
 	name := cmpText(m[1], m[2])
-	for _, known := range d.params {
-		if known == name {
-			return name
-		}
+	if slices.Contains(d.params, name) && !d.typed[name] {
+		return name
 	}
 	return ""
 }
@@ -86,7 +85,12 @@ func (d *daguReader) conditions(f *fields, s *domain.Step) {
 			whens = append(whens, when)
 			continue
 		}
-		fmt.Fprintf(&b, "%sif %s; then\n  echo 'a precondition is not met'\n  exit 0\nfi\n", paramLines(c.text, d.params), d.shellTest(c))
+		if what := d.strange(c.text, &domain.Step{}); what != "" {
+			d.in.note(line, "%s: one names %s: the step that looks at them fails until its script is written", f.at("preconditions"), what)
+			b.WriteString(placeholder(s.Name, "its precondition ("+what+")"))
+			continue
+		}
+		fmt.Fprintf(&b, "%sif %s; then\n  echo 'a precondition is not met'\n  exit 0\nfi\n", absentLines(c.text, d), d.shellTest(c))
 	}
 	if b.Len() > 0 {
 		look := domain.Step{Name: d.names.name(s.Name+"_precondition", "precondition"), ScriptType: domain.ScriptShell, Env: s.Env,
@@ -123,19 +127,22 @@ func (d *daguReader) shellTest(c daguCondition) string {
 func (d *daguReader) dagConditions(f *fields) {
 	list, _ := d.readConditions(f)
 	var whens []string
-	var script strings.Builder
+	var script, unmet strings.Builder
 	for _, c := range list {
 		if when := d.when(c); when != "" {
 			whens = append(whens, when)
+			fmt.Fprintf(&unmet, "if %s; then exit 0; fi\n", d.shellTest(c))
 		} else {
-			fmt.Fprintf(&script, "%sif %s; then exit 0; fi\n", paramLines(c.text, d.params), d.shellTest(c))
+			fmt.Fprintf(&script, "%sif %s; then exit 0; fi\n", absentLines(c.text, d), d.shellTest(c))
 		}
 	}
 	first := ""
 	if script.Len() > 0 {
 		first = d.names.name("preconditions", "preconditions")
 		whens = append(whens, dot("needs", first)+`.result.met == "yes"`)
+		unmet.WriteString("[ \"${RAMET_PARAM_PRECONDITIONS_MET:-}\" = yes ] || exit 0\n") // the step leaves it
 	}
+	d.unmet = unmet.String()
 	for i := range d.b.Steps {
 		s := &d.b.Steps[i]
 		all := slices.Clone(whens)
@@ -154,7 +161,8 @@ func (d *daguReader) dagConditions(f *fields) {
 		}
 	}
 	if first != "" {
-		d.b.Steps = append([]domain.Step{{Name: first, ScriptType: domain.ScriptShell, Script: script.String() + "echo met=yes >>\"$RAMET_RESULT\"\n"}}, d.b.Steps...)
+		d.b.Steps = append([]domain.Step{{Name: first, ScriptType: domain.ScriptShell, Script: script.String() +
+			"echo met=yes >>\"$RAMET_RESULT\"\necho params.preconditions_met=yes >>\"$RAMET_RESULT\"\n"}}, d.b.Steps...)
 	}
 }
 
@@ -192,7 +200,7 @@ func (d *daguReader) repeat(p *fields, s *domain.Step, own string) {
 		left = fmt.Sprintf("export %s=\"$(sed -n 's/^params\\.%s=//p' \"$RAMET_RESULT\" | tail -n 1)\"\n", own, own)
 	}
 	s.Repeat = &domain.Repeat{Until: `result.enough == "yes"`, Max: limit, Every: domain.Span(every)}
-	s.Script = paramLines(c.text, d.params) + fmt.Sprintf("(\n%s)\ncode=$?\n%sif { %s; }%s; then\n"+
+	s.Script = absentLines(c.text, d) + fmt.Sprintf("(\n%s)\ncode=$?\n%sif { %s; }%s; then\n"+
 		"echo enough=yes >>\"$RAMET_RESULT\"\nexit $code\nfi\n", s.Script, left, test, last)
 }
 
@@ -235,6 +243,9 @@ func (d *daguReader) enough(how string, c daguCondition, codes []string) (test, 
 	return "", fmt.Sprintf("repeat: %s without a condition or exit codes", how)
 }
 
+// bareName is a variable that a shell would put in, and a flow's params do not.
+var bareName = regexp.MustCompile(`\$[A-Za-z_1-9]`)
+
 // another makes a flow of another DAG, or a step that stops where that would be another one.
 func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) (understood bool) {
 	blueprint := namer{}.name(strings.TrimSuffix(path.Base(n.Value), path.Ext(n.Value)), "dag")
@@ -249,7 +260,14 @@ func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) (understoo
 		s.Script = placeholder(s.Name, "the DAG "+n.Value)
 		return false
 	}
-	f.note(n, "%s: another DAG (%s) is run: import it, too, as the blueprint %s", s.Name, n.Value, blueprint)
+	if !d.beside[blueprint] {
+		f.note(n, "%s: another DAG (%s) is run: import it, too, as the blueprint %s", s.Name, n.Value, blueprint)
+	}
+	if output := d.output(f); output != "" {
+		d.lost[output] = true
+		f.note(n, "%s: what another DAG leaves is found as needs.%s.result, not as %s: a script that names %s fails until it is written",
+			f.at("output"), s.Name, output, output)
+	}
 	s.ScriptType, s.Flow = "", &domain.FlowCall{Blueprint: blueprint}
 	if s.Env = nil; s.Retry != nil { // of a flow an exit code says nothing
 		s.Retries, s.Retry = s.Retry.Max, nil
@@ -263,7 +281,7 @@ func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) (understoo
 		if s.Listed() {
 			text = strings.ReplaceAll(text, "$ITEM", "${item}")
 		}
-		if !paramName.MatchString(name) || strings.Contains(text, "$${") || strings.Contains(text, "$(") || strings.Contains(text, "`") {
+		if !paramName.MatchString(name) || strings.Contains(text, "$${") || strings.Contains(text, "$(") || strings.Contains(text, "`") || bareName.MatchString(text) {
 			d.in.note(n.Line, "%s: %q cannot be given to a flow as it is: the step fails until it is written", f.at("params"), name+"="+text)
 			fault = "its param " + name
 			continue
@@ -315,10 +333,11 @@ func (d *daguReader) parallel(f *fields, s *domain.Step) bool {
 }
 
 // hooks reads what is done at the end: hooks here. Those of exit come at each end.
-func (d *daguReader) hooks(f *fields, timeout domain.Span) *domain.Hooks {
+func (d *daguReader) hooks(f *fields) *domain.Hooks {
 	if f == nil {
 		return nil
 	}
+	d.hooking = true
 	of := map[string]*domain.Step{}
 	for _, name := range []string{"exit", "success", "failure", "cancel", "abort", "init", "wait"} {
 		h := f.object(name)
@@ -330,7 +349,7 @@ func (d *daguReader) hooks(f *fields, timeout domain.Span) *domain.Hooks {
 			continue
 		}
 		s := &domain.Step{Name: "on_" + name}
-		d.step(h, s, timeout)
+		d.step(h, s, 0)
 		if s.Script == "" || s.When != "" {
 			d.in.note(h.line, "%s: only a script without conditions can be a hook; left out", f.at(name))
 			continue
@@ -341,6 +360,7 @@ func (d *daguReader) hooks(f *fields, timeout domain.Span) *domain.Hooks {
 		of["cancel"] = of["abort"]
 	}
 	f.rest()
+	d.met(of["success"])
 	on := &domain.Hooks{Failed: d.hook(of["failure"], of["exit"]), Succeeded: d.hook(of["success"], of["exit"]), Cancelled: d.hook(of["cancel"], of["exit"])}
 	if on.Errored = on.Failed; *on == (domain.Hooks{}) {
 		return nil
@@ -360,10 +380,34 @@ func (d *daguReader) hook(first, last *domain.Step) *domain.Hook {
 	if last == nil {
 		return h
 	}
-	if first.ScriptType != domain.ScriptShell || last.ScriptType != domain.ScriptShell || len(first.Env)+len(last.Env) > 0 {
-		d.in.note(0, "handlerOn: of %s and %s only the first is done: there is one hook for an end", first.Name, last.Name)
+	env, clash := maps.Clone(first.Env), false
+	for name, value := range last.Env {
+		old, there := first.Env[name]
+		clash = clash || there && old != value
+		env = withValue(env, name, value)
+	}
+	if first.ScriptType != domain.ScriptShell || last.ScriptType != domain.ScriptShell || clash {
+		d.in.note(0, "handlerOn: %s and %s are no scripts of one shell, and there is one hook for an end: it fails until it is written", first.Name, last.Name)
+		both := domain.Step{Name: first.Name + " and " + last.Name}
+		stop(&both, "both")
+		h.Script, h.ScriptType = both.Script, both.ScriptType
 		return h
 	}
-	h.Script = "(\n" + first.Script + ")\n" + last.Script
+	// Both are done, and that one of them fails counts.
+	h.Env, h.Script = env, "(\n"+first.Script+")\nfirst=$?\n(\n"+last.Script+")\nlast=$?\n[ $first -eq 0 ] || exit $first\nexit $last\n"
 	return h
+}
+
+// met has the handler of success do nothing where the preconditions of all were not met: nothing was
+// done then.
+func (d *daguReader) met(s *domain.Step) {
+	if s == nil || d.unmet == "" {
+		return
+	}
+	if s.ScriptType != domain.ScriptShell {
+		d.in.note(0, "handlerOn.success: it is no script of a shell, and cannot look whether the preconditions were met: it fails until it is written")
+		stop(s, "it, where the preconditions are met,")
+		return
+	}
+	s.Script = d.unmet + s.Script
 }

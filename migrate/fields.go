@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -187,16 +188,78 @@ func (f *fields) valuesOf(name string, n *yaml.Node) map[string]string {
 			}
 		}
 	case yaml.ScalarNode:
-		for _, word := range strings.Fields(n.Value) {
+		if name == "env" { // one, whose value has no end but that of the text
+			k, v, ok := strings.Cut(n.Value, "=")
+			if !ok {
+				f.odd(name, n, "NAME=value")
+				return nil
+			}
+			return map[string]string{k: v}
+		}
+		words, err := quotedWords(n.Value)
+		if err != nil {
+			f.in.fault(domain.Invalidf("line %d: %s: %v", n.Line, f.at(name), err))
+		}
+		for _, word := range words {
 			k, v, ok := strings.Cut(word, "=")
 			if !ok {
 				f.odd(name, n, "NAME=value, not "+strconv.Quote(word)+": params have names here")
 				continue
 			}
-			m[k] = strings.Trim(v, `"'`)
+			m[k] = v
 		}
 	}
 	return m
+}
+
+// quotedWords are the words of a text, in which quotes hold together what they enclose. What is between
+// backquotes keeps them.
+func quotedWords(text string) (words []string, err error) {
+	var word strings.Builder
+	within, begun := byte(0), false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case within == 0 && strings.IndexByte(" \t\r\n", c) >= 0:
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+			continue
+		case within == 0 && strings.IndexByte("\"'`", c) >= 0:
+			if within = c; c == '`' {
+				word.WriteByte(c)
+			}
+		case c == within:
+			if within = 0; c == '`' {
+				word.WriteByte(c)
+			}
+		case c == '\\' && within == '"' && i+1 < len(text):
+			i++
+			word.WriteByte(text[i])
+		default:
+			word.WriteByte(c)
+		}
+		begun = true
+	}
+	if within != 0 {
+		return nil, fmt.Errorf("the quote %c in %q has no end", within, document.Clip(text, 80))
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// lineOf is the line of the first of these fields that is there, else that of all of them.
+func (f *fields) lineOf(names ...string) int {
+	for _, name := range names {
+		if n := f.vals[name]; n != nil {
+			return n.Line
+		}
+	}
+	return f.line
 }
 
 // rest notes what nobody has asked for.

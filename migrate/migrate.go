@@ -27,6 +27,8 @@ type Imported struct {
 	Schedules  []domain.Schedule   `json:"schedules,omitzero"`
 	// Notes say what was not understood, and what means something else here.
 	Notes []Note `json:"notes,omitzero"`
+
+	unread error // what cannot be read at all
 }
 
 // Note is about a line of the text, from 1 on; 0 is the text as a whole.
@@ -37,6 +39,13 @@ type Note struct {
 
 func (in *Imported) note(line int, format string, args ...any) {
 	in.Notes = append(in.Notes, Note{line, fmt.Sprintf(format, args...)})
+}
+
+// fault refuses the text: what is wrong with it can be no note, as what comes out would be something else.
+func (in *Imported) fault(err error) {
+	if in.unread == nil {
+		in.unread = err
+	}
 }
 
 // formats are what can be imported; name is the file's, without its folder.
@@ -69,6 +78,9 @@ func Import(format, path string, text []byte) (*Imported, error) {
 	}
 	base := filepath.Base(path)
 	in, err := read(strings.TrimSuffix(base, filepath.Ext(base)), text)
+	if err == nil {
+		err = in.unread
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -104,7 +104,7 @@ steps:
 	if s := steps["b"]; s.Flow == nil || s.Flow.Blueprint != "sub" {
 		t.Errorf("b is %+v", s)
 	}
-	t.Setenv("RAMET_PARAM_KIND", "full")
+	t.Setenv("KIND", "full")
 	for name, want := range map[string]bool{"b_precondition": true, "d_precondition": false} {
 		s := steps[name]
 		s.Repeat = &domain.Repeat{Until: "met", Max: 10}
