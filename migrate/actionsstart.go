@@ -25,7 +25,7 @@ func (w *actionsReader) starts(f *fields) {
 		for i, item := range list.Content {
 			if item = follow(item); item.Kind == yaml.MappingNode {
 				s := fieldsOf(w.in, fmt.Sprintf("on.schedule[%d]", i), item)
-				w.in.schedule(s.line, names, w.b.Name, s.text("cron"), s.text("timezone"))
+				w.in.schedule(s.line, names, w.b.Name, s.text("cron"), s.text("timezone"), domain.OverlapAllow)
 				s.rest()
 			}
 		}
@@ -53,6 +53,10 @@ func (w *actionsReader) starts(f *fields) {
 		if n := events.vals[event]; n != nil {
 			events.take(event)
 			events.note(n, "%s: have the forge call a webhook: ramet webhook create %s --blueprint %s --scheme github", events.at(event), w.b.Name, w.b.Name)
+			for _, only := range fieldsOf(w.in, events.at(event), n).keys {
+				w.in.note(only.Line, "%s.%s: left out, the webhook starts a flow for each delivery: say by its --when for which, as "+
+					"--when 'headers[\"x-github-event\"] == \"%s\"'", events.at(event), only.Value, event)
+			}
 		}
 	}
 	events.rest()

@@ -47,8 +47,23 @@ func fileLines(body string) string {
 	return lines
 }
 
+// outputLines finds NAME<<END, as it is written to a file of outputs; cat <<END is none.
+var outputLines = regexp.MustCompile(`["'\s{][A-Za-z_][A-Za-z0-9_-]*<<["']?[A-Za-z_$]`)
+
 // takeEnv has what follows find the variables that a step has set for it.
-const takeEnv = "while IFS= read -r line; do export \"$line\"; done <\"$GITHUB_ENV\"\n"
+// NAME=value, or NAME<<END and lines up to END.
+const takeEnv = `while IFS= read -r line; do
+case "${line%%=*}" in
+*"<<"*) env_end=${line#*<<} env_value= env_first=yes
+while IFS= read -r env_line && [ "$env_line" != "$env_end" ]; do
+if [ -n "$env_first" ]; then env_value=$env_line env_first=; else env_value="$env_value
+$env_line"; fi
+done
+export "${line%%<<*}=$env_value";;
+?*) export "$line";;
+esac
+done <"$GITHUB_ENV"
+`
 
 var stepOutput = regexp.MustCompile(`^steps\.[A-Za-z0-9_-]+\.outputs\.([A-Za-z_][A-Za-z0-9_-]*)$`)
 
@@ -158,6 +173,10 @@ func (w *actionsReader) command(f *fields, j *actionsJob) string {
 	own := f.values("env")
 	if run == "" {
 		return ""
+	}
+	if uses(run, "GITHUB_OUTPUT") && outputLines.MatchString(run) {
+		f.in.note(line, "%s: an output of several lines (NAME<<END) is none of $RAMET_RESULT, whose values have a line: the script stops there", f.at("run"))
+		run = stops("an output of several lines") + run
 	}
 	stop := ""
 	first, _ := word(shell + " ")

@@ -123,18 +123,20 @@ func cronJob(in *Imported, n int, names namer, when, command, zone, shell string
 		script = "{ " + run + "\n} <<'INPUT'\n" + lines + "\nINPUT\n"
 	}
 	program, _ := word(command)
-	if program == "flock" || strings.HasSuffix(program, "/flock") {
-		in.note(n, "flock: a schedule leaves out a time while its last flow is under way (overlap: skip), wherever that runs")
+	overlap := domain.OverlapAllow // cron begins one beside the other
+	if path.Base(program) == "flock" {
+		overlap = flock(in, n, command)
 	}
 	if strings.Contains(command, ">/dev/null") || strings.Contains(command, "> /dev/null") || strings.Contains(command, ">>") {
 		in.note(n, "what it writes elsewhere is not in its log: ramet job logs shows what it says")
 	}
+	in.ownPlaces(n, command)
 	if err := domain.ValidateEnv(env); err != nil {
 		in.note(n, "%v; the line is left out", err)
 		return
 	}
 	name := names.name(path.Base(program), "job")
-	s := domain.Schedule{Name: name, Blueprint: name, Cron: when, Zone: zone}
+	s := domain.Schedule{Name: name, Blueprint: name, Cron: when, Zone: zone, Overlap: overlap, CatchUp: new(domain.Span)}
 	if err := times(&s); err != nil {
 		in.note(n, "%v; the line is left out", err)
 		delete(names, name)
@@ -143,6 +145,23 @@ func cronJob(in *Imported, n int, names namer, when, command, zone, shell string
 	in.Schedules = append(in.Schedules, s)
 	in.Blueprints = append(in.Blueprints, &domain.Blueprint{Name: name, Env: env,
 		Steps: []domain.Step{{Name: "run", Script: script, ScriptType: domain.ScriptShell}}})
+}
+
+var flockOption = regexp.MustCompile(`^-[A-Za-z]*n|^--nb$|^--non-?block$`)
+
+// flock is what a schedule does instead of a lock of the machine, that is wherever the flow before runs.
+func flock(in *Imported, n int, command string) domain.Overlap {
+	for _, word := range strings.Fields(command)[1:] {
+		if !strings.HasPrefix(word, "-") {
+			break
+		}
+		if flockOption.MatchString(word) {
+			in.note(n, "flock: a schedule leaves out a time while its last flow is under way (overlap: skip), wherever that runs")
+			return domain.OverlapSkip
+		}
+	}
+	in.note(n, "flock: a time waits until the last flow has ended (overlap: queue), wherever that runs, and however long")
+	return domain.OverlapQueue
 }
 
 // unescaped is where the first % stands that is not written as \%; -1: nowhere.

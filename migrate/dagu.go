@@ -170,7 +170,7 @@ func (d *daguReader) schedules(f *fields) {
 		if rest, ok := strings.CutPrefix(cron, "CRON_TZ="); ok {
 			zone, cron = word(rest)
 		}
-		d.in.schedule(of.line, names, d.b.Name, cron, zone)
+		d.in.schedule(of.line, names, d.b.Name, cron, zone, domain.OverlapSkip)
 	}
 }
 

@@ -100,8 +100,21 @@ func Import(format, path string, text []byte) (*Imported, error) {
 			return nil, fmt.Errorf("%s: what comes out is no valid schedule: %w", path, err)
 		}
 	}
+	if format == "dagu" || format == "github-actions" { // of a crontab each line has its note
+		in.places(text)
+	}
 	slices.SortStableFunc(in.Notes, func(a, b Note) int { return cmp.Compare(a.Line, b.Line) })
 	return in, nil
+}
+
+// places notes once for a text that scripts in it name folders which each job has of its own.
+func (in *Imported) places(text []byte) {
+	line := 0
+	for one := range strings.Lines(string(text)) {
+		if line++; !strings.HasPrefix(strings.TrimSpace(one), "#") && in.ownPlaces(line, one) {
+			return
+		}
+	}
 }
 
 // tasCreedDefine is a job define of TasCreed.

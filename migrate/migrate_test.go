@@ -49,7 +49,7 @@ func text(in *migrate.Imported) []byte {
 	}
 	for i := range in.Schedules {
 		s := &in.Schedules[i]
-		fmt.Fprintf(&b, "--- # schedule %s of %s: %s %s\n", s.Name, s.Blueprint, s.Cron, s.Zone)
+		fmt.Fprintf(&b, "--- # schedule %s of %s: %s %s %s, catches up %d s\n", s.Name, s.Blueprint, s.Cron, s.Zone, s.Overlap, *s.CatchUp)
 	}
 	return b.Bytes()
 }

@@ -84,13 +84,26 @@ func dot(of, name string) string {
 }
 
 // schedule adds a schedule for a blueprint, if it can be one.
-func (in *Imported) schedule(line int, names namer, of, cron, zone string) {
-	s := domain.Schedule{Name: names.name(of, of), Blueprint: of, Cron: cron, Zone: zone}
+func (in *Imported) schedule(line int, names namer, of, cron, zone string, overlap domain.Overlap) {
+	s := domain.Schedule{Name: names.name(of, of), Blueprint: of, Cron: cron, Zone: zone, Overlap: overlap, CatchUp: new(domain.Span)} // none of them makes up a time
 	if err := times(&s); err != nil {
 		in.note(line, "schedule: %v; left out", err)
 		return
 	}
 	in.Schedules = append(in.Schedules, s)
+}
+
+var ownPlace = regexp.MustCompile(`(^|[\s"'=:>(])(/tmp\b|~/|\$HOME\b|\$\{HOME\})`)
+
+// ownPlaces notes that a script names a folder which each job has of its own.
+func (in *Imported) ownPlaces(line int, script string) bool {
+	m := ownPlace.FindStringSubmatch(script)
+	if m == nil {
+		return false
+	}
+	in.note(line, "%s: each job has a folder of its own there: what a script writes is gone after the job, and others do not find it; "+
+		"hand files on as `artifacts`, or run it on a node whose scripts see all of the machine (isolation: open)", strings.TrimSuffix(m[2], "/"))
+	return true
 }
 
 // span is seconds as a span, bounded by what a time-out may be.

@@ -93,7 +93,10 @@ func scheduleText(s *domain.Schedule) []byte {
 		Blueprint string `json:"blueprint"`
 		Cron      string `json:"cron"`
 		Zone      string `json:"zone,omitzero"`
-	}{s.Name, s.Blueprint, s.Cron, s.Zone}
+
+		Overlap domain.Overlap `json:"overlap,omitzero"`
+		CatchUp *domain.Span   `json:"catch_up,omitzero"`
+	}{s.Name, s.Blueprint, s.Cron, s.Zone, s.Overlap, s.CatchUp}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
@@ -130,11 +133,20 @@ func (a *app) writeImported(in *migrate.Imported, folder string) error {
 			return err
 		}
 	}
+	order := "apply them: ramet blueprint apply"
+	for _, b := range in.Blueprints {
+		order += " " + filepath.Join(folder, b.Name+".yaml")
+	}
 	for i := range in.Schedules {
 		s := &in.Schedules[i]
+		if i == 0 {
+			order += ", and only then ramet schedule apply"
+		}
+		order += " " + filepath.Join(folder, s.Name+".schedule.yaml")
 		if err := write(s.Name+".schedule.yaml", scheduleText(s)); err != nil {
 			return err
 		}
 	}
+	a.complain(visible(order))
 	return nil
 }
