@@ -13,7 +13,10 @@ const mostLines = 10 * maxLogLines;
 export class JobLog {
   readonly #send: ((lines: LogLine[]) => Promise<void>) | undefined;
   #lines: LogLine[] = [];
+  /** How many older ones than those were dropped: they came before them. */
   #missing = 0;
+  /** How many of the first lines are on their way: they stay until it is known what became of them. */
+  #away = 0;
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #closed = false;
@@ -26,11 +29,10 @@ export class JobLog {
   add(stream: "stdout" | "stderr", text: string): void {
     if (this.#closed) return;
     for (const whole of text.toWellFormed().split("\n")) {
-      for (const line of cut(whole)) {
-        if (this.#lines.length < mostLines) this.#lines.push({ stream, line });
-        else this.#missing++;
-      }
+      for (const line of cut(whole)) this.#lines.push({ stream, line });
+      if (this.#lines.length >= 2 * mostLines) this.#drop(); // now and then: each time moves what is kept
     }
+    this.#drop();
     this.#plan();
   }
 
@@ -65,21 +67,36 @@ export class JobLog {
     }, every);
   }
 
+  /** Drops the oldest lines where there are too many: the last ones say how it ended. */
+  #drop(): void {
+    const n = this.#lines.length - this.#away - mostLines;
+    if (n <= 0) return;
+    this.#lines.splice(this.#away, n);
+    this.#missing += n;
+  }
+
   async #flush(send: (lines: LogLine[]) => Promise<void>): Promise<void> {
+    const missing = this.#missing;
     let n = 0;
     for (let room = mostAtOnce; n < Math.min(this.#lines.length, maxLogLines - 1); n++) {
       room -= Buffer.byteLength(this.#lines[n]!.line);
       if (room < 0) break;
     }
     const lines = this.#lines.slice(0, n);
-    const missing = n === this.#lines.length ? this.#missing : 0; // they come after all that was kept
-    if (missing > 0) lines.push(gap(missing));
+    if (missing > 0) lines.unshift(gap(missing));
+    this.#away = n;
     try {
       await send(lines);
     } catch {
+      if (this.#missing > missing) { // lines behind them were dropped: these are older
+        this.#lines.splice(0, n);
+        this.#missing += n;
+      }
       return; // they are sent again, or go with the end
+    } finally {
+      this.#away = 0;
     }
-    this.#lines = this.#lines.slice(n);
+    this.#lines.splice(0, n);
     this.#missing -= missing;
   }
 }

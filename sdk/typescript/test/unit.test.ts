@@ -59,8 +59,38 @@ test("lines that cannot be sent go with the end, the last of them", async () => 
   const lines = await log.close();
   assert.equal(lines.length, 1000);
   assert.equal(lines[0]?.line, "29001 lines are missing here: they could not be sent");
+  assert.deepEqual([lines[1]?.line, lines.at(-1)?.line], ["line 29001", "line 29999"]);
   log.add("stdout", "too late");
   assert.equal((await log.close()).length, 1000);
+});
+
+for (const fails of [false, true]) {
+  test(`of more lines than are kept it is the last, with the mark where some are missing, where sending ${fails ? "fails" : "goes on"}`, async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const sent: string[] = [];
+    let answer = () => {};
+    const log = new JobLog((lines) => new Promise((resolve, reject) => {
+      answer = () => (fails ? reject(new Error("no")) : (sent.push(...lines.map((l) => l.line)), resolve()));
+    }));
+    log.add("stdout", "first");
+    t.mock.timers.tick(200);
+    log.add("stdout", Array.from({ length: 25_000 }, (_, i) => `line ${i}`).join("\n")); // while the first is on its way
+    answer();
+    const last = (await log.close()).map((l) => l.line);
+    assert.deepEqual(sent, fails ? [] : ["first"]);
+    const mark = `${24_001 + Number(fails)} lines are missing here: they could not be sent`;
+    assert.deepEqual(last, [mark, ...Array.from({ length: 999 }, (_, i) => `line ${24_001 + i}`)]);
+  });
+}
+
+test("lines are sent behind the mark of those that are missing before them", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const sent: string[] = [];
+  const log = new JobLog(async (lines) => void sent.push(...lines.map((l) => l.line)));
+  log.add("stdout", Array.from({ length: 25_000 }, (_, i) => `line ${i}`).join("\n"));
+  t.mock.timers.tick(200);
+  await log.close();
+  assert.deepEqual([sent.length, sent[0], sent[1]], [1000, "15000 lines are missing here: they could not be sent", "line 15000"]);
 });
 
 test("server-sent events, however they are cut", async () => {
