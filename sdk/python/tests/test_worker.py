@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import threading
 import time
@@ -15,6 +16,7 @@ import pytest
 from conftest import Node
 
 import ramet
+from ramet.threads import Threads
 from ramet.worker import Run, Worker
 
 
@@ -452,6 +454,46 @@ def test_a_job_that_came_at_the_end_of_a_long_poll_has_most_of_its_lease_left(le
     app.job("late-in-poll")(lambda: None)
     ask = app.worker(lease=lease)._ask
     assert 1000 <= ask["wait_ms"] <= lease * 1000 / 3
+
+
+def test_claims_go_on_after_errors_that_nobody_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = ramet.App(url="http://127.0.0.1:1", context=1, token="t")
+    app.job("surprised")(lambda: None)
+    assignment = {
+        "job": {"caller_id": 1, "id": 2, "script_type": "surprised", "script": "{}"},
+        "attempt": 1,
+        "lease_ms": 30_000,
+        "timeout_ms": 60_000,
+    }
+    answers: list[Any] = [ValueError("a header"), None, [{}], [assignment]]
+    asked: list[int] = []
+
+    async def body() -> None:
+        worker = app.worker(concurrency=3)
+
+        async def send(self: ramet.AsyncClient, call: Any) -> Any:
+            assert call.path.endswith("/claim")
+            asked.append(json.loads(call.body)["max"])
+            if not answers:
+                worker.stop()
+                await asyncio.Event().wait()
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        def start(self: Threads, work: Any) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(ramet.AsyncClient, "send", send)
+        monkeypatch.setattr(Threads, "start", start)
+        monkeypatch.setattr("ramet.worker.pause", lambda failures, at_least=0.0: 0.0)
+        await worker.run()
+        assert (worker._free, worker._held) == (3, {})
+
+    run(body())
+    assert answers == []
+    assert asked == [3] * 5  # each had all slots again
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

@@ -325,7 +325,7 @@ class Worker:
             return list(self._held.values())
 
     async def _claim_loop(self, client: AsyncClient, *, more: bool) -> None:
-        """Take as many jobs as there are free slots; for more only while claims bring all that they ask for."""
+        """Take jobs until the task is cancelled, or a node refuses what the worker is; for more see _claim."""
         failures = 0
         while True:
             if more:
@@ -333,32 +333,38 @@ class Worker:
             while not self._free:
                 self._room.clear()
                 await self._room.wait()
-            ask = self._ask.copy()
-            ask["max"] = slots = min(self._free, wire.MAX_ASSIGNMENTS)
-            ask["running"] = self.config.concurrency - self._free
-            if more:
-                ask["wait_ms"] = 0
-            self._free -= slots
-            asked, jobs = time.monotonic(), []
             try:
-                jobs = await client.send(client.calls.claim(self.config.name, ask))
+                await self._claim(client, more=more)
                 failures = 0
             except errors.Invalid:
-                raise
-            except errors.RametError as err:
+                raise  # asked again it would be so again
+            except Exception as err:  # whatever it is, jobs go on to come
                 failures += 1
-                log.warning("no work taken: %s", err)
-                await asyncio.sleep(pause(failures, err.retry_after))
-            finally:
-                self._free += slots - len(jobs)
-            if len(jobs) == slots:
-                self._plenty.set()
-            else:
-                self._plenty.clear()
-            for assignment in jobs:
+                known = isinstance(err, errors.RametError)
+                log.warning("no work taken: %s", err if known else repr(err), exc_info=not known)
+                await asyncio.sleep(pause(failures, err.retry_after if isinstance(err, errors.RametError) else 0.0))
+
+    async def _claim(self, client: AsyncClient, *, more: bool) -> None:
+        """Take as many jobs as there are free slots; for more only while claims bring all that they ask for."""
+        ask = self._ask.copy()
+        ask["max"] = slots = min(self._free, wire.MAX_ASSIGNMENTS)
+        ask["running"] = self.config.concurrency - self._free
+        if more:
+            ask["wait_ms"] = 0
+        self._free -= slots
+        asked, begun = time.monotonic(), 0
+        try:
+            for assignment in await client.send(client.calls.claim(self.config.name, ask)):
                 run = Run(self, assignment, asked)
                 run.remember(client)
                 self._start(run)
+                begun += 1
+        finally:
+            self._free += slots - begun
+            if begun == slots:
+                self._plenty.set()
+            else:
+                self._plenty.clear()
 
     def _start(self, run: Run) -> None:
         """Run a job, whose slot is taken already."""
@@ -371,7 +377,14 @@ class Worker:
         if f is not None and f.is_async:
             run.task = loop.create_task(self._run_async(run, f, timer))
         else:
-            self._threads.start(lambda: self._run_here(run, f, timer))
+            try:
+                self._threads.start(lambda: self._run_here(run, f, timer))
+            except RuntimeError:  # the process has no thread left: the lease runs out, and another has the job
+                with self._lock:
+                    self._held.pop(_id(run), None)
+                if timer is not None:
+                    timer.cancel()
+                raise
 
     async def _run_async(self, run: Run, f: Function[..., Any], timer: asyncio.TimerHandle | None) -> None:
         outcome = await run.call_async(f)
