@@ -48,8 +48,8 @@ func (r *rig) startLabelled(id domain.RunnerID, labels string) (g *goScript, sto
 }
 
 func TestJobsGoToNodesWithTheirLabels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{}) // a node without labels
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{}) // a node without labels
 		eu, stop := r.startLabelled(2, "zone=eu,disk=ssd")
 		defer stop()
 		us, stop := r.startLabelled(3, "zone=us")
@@ -70,8 +70,8 @@ func TestJobsGoToNodesWithTheirLabels(t *testing.T) {
 }
 
 func TestAJobWaitsForANodeWithItsLabels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "ok", at("zone=eu")))
 		time.Sleep(time.Hour)
 		x := r.standingOf(1)
@@ -98,7 +98,7 @@ func (r *rig) standingOf(id domain.JobID) domain.JobExplanation {
 }
 
 func TestJobsWithLabelsKeepPrioritiesRetriesAndCaps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		b := memboard.Open()
 		defer b.Close()
 		limits := board.Batch{Space: layout.SpaceOf(tenant)}
@@ -109,7 +109,7 @@ func TestJobsWithLabelsKeepPrioritiesRetriesAndCaps(t *testing.T) {
 		g := newGoScript("go", 4)
 		var mu sync.Mutex
 		var order []string
-		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Labels: labels}, g)
+		r := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Labels: labels}, g)
 		defer r.stop()
 		g.on("note", noteTo(&mu, &order))
 		priority := func(n int) func(*domain.Job) { return func(j *domain.Job) { j.Priority = n } }
@@ -153,7 +153,7 @@ func TestNoQueueStarvesForTheBacklogOfAnother(t *testing.T) {
 		{"with labels behind others", ssd, eu},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			eachTaking(t, func(t *testing.T, by taking) {
 				b := memboard.Open()
 				defer b.Close()
 				g := newGoScript("go", 1)
@@ -165,7 +165,7 @@ func TestNoQueueStarvesForTheBacklogOfAnother(t *testing.T) {
 					return note(ctx, task, h)
 				})
 				labels := domain.Labels{"zone": "eu", "disk": "ssd"}
-				r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Labels: labels}, g)
+				r := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Labels: labels}, g)
 				defer r.stop()
 				r.submit(job(1, "note", eu), job(2, "note", ssd), job(3, "note")) // the labels are known from here on
 				for id := domain.JobID(1); id <= 3; id++ {
@@ -187,8 +187,8 @@ func TestNoQueueStarvesForTheBacklogOfAnother(t *testing.T) {
 }
 
 func TestOneContextCannotTakeAllKindsOfAffinity(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		kind := func(i int) func(*domain.Job) { return at("n=x" + strconv.Itoa(i)) }
 		for i := range layout.MaxAffinitiesOf {
 			// Priorities are no kinds of their own.

@@ -107,8 +107,8 @@ func TestAStrangeKeyKeepsNoOtherJobFromItsAudit(t *testing.T) {
 
 // What is no job is another's to tell of: a flow whose key held a list was told of twice.
 func TestAnAuditTellsOfJobsAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		defer r.stop()
 		b := board.Batch{Space: 1}
 		b.PushLeft("flow:9", "x").Live("flow:9", time.Now()).PushLeft("job:1:9", "x").Live("job:1:9", time.Now())

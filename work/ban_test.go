@@ -32,7 +32,7 @@ type banRig struct {
 }
 
 // newBanRig starts a node on a board; slots is how many jobs it runs at once.
-func newBanRig(t *testing.T, slots int) *banRig {
+func (by taking) newBanRig(t *testing.T, slots int) *banRig {
 	b := memboard.Open()
 	r := &banRig{bans: ban.New(b)}
 	g := newGoScript("go", slots)
@@ -43,13 +43,13 @@ func newBanRig(t *testing.T, slots int) *banRig {
 		return ok(nil)
 	})
 	var stop func()
-	r.rig, stop = startBanned(t, b, b, g)
+	r.rig, stop = by.startBanned(t, b, b, g)
 	t.Cleanup(func() { stop(); b.Close() })
 	return r
 }
 
 // startBanned starts a node on b whose contexts stand on the board below.
-func startBanned(t *testing.T, b, below board.Board, g *goScript) (*rig, func()) {
+func (by taking) startBanned(t *testing.T, b, below board.Board, g *goScript) (*rig, func()) {
 	cache := ban.NewCache(b, nil)
 	if err := cache.Load(t.Context()); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func startBanned(t *testing.T, b, below board.Board, g *goScript) (*rig, func())
 		t.Fatal(err)
 	}
 	e := work.New(b, work.Config{Bans: cache})
-	runner := work.NewRunner(e, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{g}})
+	runner := by.taker(t, b, e, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{g}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = runner.Run(ctx) })
@@ -138,8 +138,8 @@ var pickScopes = []domain.BanScope{
 func TestABanOnPickingHolds(t *testing.T) {
 	for _, scope := range pickScopes {
 		t.Run(scope.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newBanRig(t, 1)
+			eachTaking(t, func(t *testing.T, by taking) {
+				r := by.newBanRig(t, 1)
 				in := r.flow(33, "nightly")
 				r.script.on("slow", func(ctx context.Context, _ script.Task, _ script.Host) script.Outcome {
 					time.Sleep(5 * time.Second)
@@ -185,7 +185,7 @@ func TestABanOnPickingHolds(t *testing.T) {
 // TestABanHoldsBehindOneThatWasLifted has a runner that has not heard yet that
 // one of two bans was lifted.
 func TestABanHoldsBehindOneThatWasLifted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		b := memboard.Open()
 		defer b.Close()
 		bans, cache := ban.New(b), ban.NewCache(b, nil)
@@ -201,7 +201,7 @@ func TestABanHoldsBehindOneThatWasLifted(t *testing.T) {
 		if _, err := bans.Lift(t.Context(), context); err != nil {
 			t.Fatal(err)
 		}
-		r := startRig(t, b, work.Config{Bans: cache}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
+		r := by.startRig(t, b, work.Config{Bans: cache}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
 		defer r.stop()
 		br := &banRig{rig: r, bans: bans}
 		r.submit(job(1, "ok", br.flow(33, "nightly")), job(2, "ok"))
@@ -213,8 +213,8 @@ func TestABanHoldsBehindOneThatWasLifted(t *testing.T) {
 func TestABanEndsByItself(t *testing.T) {
 	for _, scope := range pickScopes {
 		t.Run(scope.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newBanRig(t, 4)
+			eachTaking(t, func(t *testing.T, by taking) {
+				r := by.newBanRig(t, 4)
 				in := r.flow(33, "nightly")
 				r.ban(scope, domain.BanPick, func(b *domain.Ban) { b.UntilMs = time.Now().Add(2 * time.Hour).UnixMilli() })
 				r.submit(job(1, "ok", in))
@@ -236,8 +236,8 @@ func TestABanEndsByItself(t *testing.T) {
 }
 
 func TestACapIsAsBeforeAfterABan(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newBanRig(t, 8)
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newBanRig(t, 8)
 		limits := board.Batch{Space: layout.SpaceOf(tenant)}
 		if err := r.board.Commit(t.Context(), *limits.Set(layout.Limits, board.Field{Name: "max", Value: "3"})); err != nil {
 			t.Fatal(err)
@@ -283,8 +283,8 @@ func TestSubmitsAreRefusedWhereTheyAreBanned(t *testing.T) {
 		{"pick covers no submit", domain.BanScope{Kind: domain.BanAll}, domain.BanPick, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newBanRig(t, 1)
+			eachTaking(t, func(t *testing.T, by taking) {
+				r := by.newBanRig(t, 1)
 				r.ban(c.scope, c.level)
 				receipts, err := r.engine.Submit(t.Context(), tenant, []*domain.Job{job(0, "ok")})
 				if err != nil {
@@ -301,8 +301,8 @@ func TestSubmitsAreRefusedWhereTheyAreBanned(t *testing.T) {
 }
 
 func TestRetriesAndRecoveredJobsObeyBans(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newBanRig(t, 2)
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newBanRig(t, 2)
 		in := r.flow(33, "nightly")
 		r.submit(job(1, "fail", in, retries(1)))
 		time.Sleep(100 * time.Millisecond) // the first attempt has failed
@@ -324,8 +324,8 @@ func TestRetriesAndRecoveredJobsObeyBans(t *testing.T) {
 }
 
 func TestAParkedJobCanBeCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newBanRig(t, 2)
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newBanRig(t, 2)
 		in := r.flow(33, "nightly")
 		scope := domain.BanScope{Kind: domain.BanFlow, Context: tenant, Name: "33"}
 		r.ban(scope, domain.BanPick)
@@ -353,7 +353,7 @@ func TestNothingIsLostWhenANodeDiesWhileItParks(t *testing.T) {
 	// Beyond that many parkings come the looks of the alarm, the pages, and
 	// the end of the list.
 	for _, dies := range []int32{1, 2, 7, 300, jobs, jobs + 1, jobs + 2, jobs + 3, jobs + 4, jobs + 5, jobs + 6} {
-		synctest.Test(t, func(t *testing.T) {
+		eachTaking(t, func(t *testing.T, by taking) {
 			below := memboard.Open()
 			defer below.Close()
 			var count atomic.Int32
@@ -364,7 +364,7 @@ func TestNothingIsLostWhenANodeDiesWhileItParks(t *testing.T) {
 				}
 				return nil
 			}})
-			first, stop := startBanned(t, faults, below, newGoScript("go", 4))
+			first, stop := by.startBanned(t, faults, below, newGoScript("go", 4))
 			r := &banRig{bans: ban.New(below), rig: &rig{T: t, board: below, engine: work.New(below, work.Config{}), ctx: t.Context()}}
 			in := r.flow(33, "nightly")
 			scope := domain.BanScope{Kind: domain.BanBlueprint, Context: tenant, Name: "nightly"}
@@ -385,7 +385,7 @@ func TestNothingIsLostWhenANodeDiesWhileItParks(t *testing.T) {
 			if err := below.Void(t.Context(), "n1/"); err != nil {
 				t.Fatal(err)
 			}
-			second, stop := startBanned(t, below, below, newGoScript("go", 4))
+			second, stop := by.startBanned(t, below, below, newGoScript("go", 4))
 			defer stop()
 			for id := domain.JobID(1); id <= jobs; id++ {
 				if j := second.wait(id); j.Status != domain.JobFinished || first.script.count(key(id))+second.script.count(key(id)) == 0 {

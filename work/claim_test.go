@@ -2,7 +2,6 @@ package work_test
 
 import (
 	"testing"
-	"testing/synctest"
 
 	"github.com/ramet-run/ramet/board/boardtest"
 	"github.com/ramet-run/ramet/board/memboard"
@@ -12,10 +11,10 @@ import (
 
 // A job that came with an error of the claim is not begun: its lease runs out.
 func TestNothingIsBegunOfAClaimThatFailed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		inner := memboard.Open()
 		defer inner.Close()
-		r := startRig(t, boardtest.Blurting(t, inner, 1), work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 8))
+		r := by.startRig(t, boardtest.Blurting(t, inner, 1), work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 8))
 		defer r.stop()
 		r.submit(job(1, "ok"))
 		if j := r.want(1, domain.JobFinished, ""); j.Attempt != 2 || j.Losses != 1 || r.script.count(j.Key()) != 1 {

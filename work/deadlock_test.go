@@ -57,8 +57,8 @@ func TestForeignJobsThatWaitForEachOtherEnd(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, work.Config{})
+			eachTaking(t, func(t *testing.T, by taking) {
+				r := by.newRig(t, work.Config{})
 				tt.write(r)
 				said := ""
 				for id := domain.JobID(1); id <= tt.jobs; id++ {
@@ -77,8 +77,8 @@ func TestForeignJobsThatWaitForEachOtherEnd(t *testing.T) {
 }
 
 func TestJobsThatArePrerequisitesOfEachOtherEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		wants := func(p ...string) func(*domain.Job) { return func(j *domain.Job) { j.Prerequisites = p } }
 		got, err := r.engine.Submit(r.ctx, tenant, []*domain.Job{job(9, "ok", wants("job:1:9"))})
 		if err != nil || !errors.Is(got[0].Err, domain.ErrInvalid) {

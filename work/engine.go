@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ramet-run/ramet/artifact"
@@ -122,8 +121,7 @@ type Engine struct {
 	workers workerCache
 	// sessions are how far attempts of workers have come in what their jobs remember.
 	sessions  sessions
-	callFlows Flows        // that scripts call; nil: none
-	claims    atomic.Int64 // of workers, so far
+	callFlows Flows // that scripts call; nil: none
 
 	mu      sync.Mutex
 	runners map[*Runner]struct{} // those in this process, for cancel at once

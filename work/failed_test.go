@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -67,8 +66,8 @@ func (r *rig) failing(from, to domain.JobID) {
 }
 
 func TestWhatEndedInErrorIsFoundWithoutTheRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.keepFailed(false)
 		r.failing(1, 20)
 		r.wantFailed("as they ended", 5, 20, 16, 12, 8, 4)
@@ -95,8 +94,8 @@ func TestWhatEndedInErrorIsFoundWithoutTheRest(t *testing.T) {
 }
 
 func TestABoardWithoutListsOfFailuresGetsThem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.failing(1, 20)
 		// A node of an earlier version wrote none of the entries.
 		if err := r.board.Commit(r.ctx, *(&board.Batch{Space: 1}).Delete(layout.FailedJobs)); err != nil {

@@ -31,13 +31,13 @@ func deadClaim(t *testing.T, b board.Board) board.Claimed {
 }
 
 func TestLostRunner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		b := memboard.Open()
 		defer b.Close()
 		alone := &rig{T: t, board: b, engine: work.New(b, work.Config{}), ctx: t.Context()}
 		alone.submit(job(1, "ok"), job(2, "ok"))
 		lost := deadClaim(t, b)
-		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
+		r := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
 		defer r.stop()
 		j := r.want(1, domain.JobFinished, "")
 		if j.Attempt != 2 || j.Losses != 1 || j.Failures != 0 {
@@ -140,7 +140,7 @@ func TestADrainWithoutABoardIsShort(t *testing.T) {
 }
 
 func TestADrainBearsWithABoardThatIsAwayForAMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		b := faultboard.New(memboard.Open(), faultboard.Config{})
 		defer b.Close()
 		g := newGoScript("go", 4)
@@ -148,7 +148,7 @@ func TestADrainBearsWithABoardThatIsAwayForAMoment(t *testing.T) {
 			time.Sleep(8 * time.Second)
 			return ok(nil)
 		})
-		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, g)
+		r := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, g)
 		r.submit(job(1, "slow"))
 		synctest.Wait()
 		b.Cut()
@@ -161,11 +161,11 @@ func TestADrainBearsWithABoardThatIsAwayForAMoment(t *testing.T) {
 }
 
 func TestDrainGivesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		b := memboard.Open()
 		defer b.Close()
 		g := newGoScript("go", 4)
-		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Grace: 10 * time.Second}, g)
+		r := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Grace: 10 * time.Second}, g)
 		r.submit(job(1, "hang"), job(2, "ok", after(1)))
 		synctest.Wait()
 		begun := time.Now()
@@ -178,15 +178,15 @@ func TestDrainGivesBack(t *testing.T) {
 			t.Errorf("after the drain: got %+v", j)
 		}
 		g.on("hang", func(context.Context, script.Task, script.Host) script.Outcome { return ok(nil) })
-		r2 := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/b"}, g)
+		r2 := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/b"}, g)
 		defer r2.stop()
 		r2.want(2, domain.JobFinished, "")
 	})
 }
 
 func TestLongJobKeepsItsLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.script.on("long", func(ctx context.Context, _ script.Task, _ script.Host) script.Outcome {
 			time.Sleep(10 * time.Minute)
 			return ok(nil)
@@ -199,8 +199,8 @@ func TestLongJobKeepsItsLease(t *testing.T) {
 }
 
 func TestCapsHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		limits := board.Batch{Space: 1}
 		limits.Set(layout.Limits, layout.EncodeLimits(domain.Tenant{ID: 1, MaxRunningByType: map[domain.ScriptType]int{"go": 2}})...)
 		if err := r.board.Commit(t.Context(), limits); err != nil {
@@ -223,8 +223,8 @@ func TestCapsHold(t *testing.T) {
 }
 
 func TestForeignSubmit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "ok"))
 		r.want(1, domain.JobFinished, "")
 		write := func(id int, fields ...board.Field) {
@@ -248,8 +248,8 @@ func TestForeignSubmit(t *testing.T) {
 }
 
 func TestPushedBeforeWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		b := board.Batch{Space: 1}
 		b.PushLeft("queue:go", "job:1:5", "job:1:6", "rubbish")
 		if err := r.board.Commit(t.Context(), b); err != nil {
@@ -273,8 +273,8 @@ func TestPushedBeforeWritten(t *testing.T) {
 // A foreign program's job that is to run elsewhere is not run here: the supervisor gets
 // it, once it waits for nothing here. Who may not send it there has it ended.
 func TestAForeignProgramsJobRunsElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{Remote: func(_ context.Context, _ domain.TenantID, _ domain.ActorID, at string) error {
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{Remote: func(_ context.Context, _ domain.TenantID, _ domain.ActorID, at string) error {
 			if at != "8" {
 				return domain.Invalidf("at %q: no such place", at)
 			}
@@ -312,8 +312,8 @@ func foreignTake(t *testing.T, b board.Board, key string, fields ...board.Field)
 }
 
 func TestForeignRunner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		foreign := func(j *domain.Job) { j.ScriptType = "v"; j.Timeout = 300 }
 		r.submit(job(1, "x", foreign), job(2, "ok", after(1)), job(3, "x", foreign))
 		foreignTake(t, r.board, "job:1:1", board.Field{Name: "status", Value: "started"})
@@ -334,8 +334,8 @@ func TestForeignRunner(t *testing.T) {
 }
 
 func TestAuditRepairs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "x", func(j *domain.Job) { j.ScriptType = "v" }))
 		b := board.Batch{Space: 1}
 		b.Drop("queue:v", "job:1:1") // lost by whatever means
@@ -351,8 +351,8 @@ func TestAuditRepairs(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "ok"), job(2, "ok"))
 		r.want(1, domain.JobFinished, "")
 		r.want(2, domain.JobFinished, "")
@@ -374,8 +374,8 @@ func TestPrune(t *testing.T) {
 }
 
 func TestWhatAScriptSaysOfItsNextAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		says := func(final bool, after time.Duration) func(context.Context, script.Task, script.Host) script.Outcome {
 			return func(context.Context, script.Task, script.Host) script.Outcome {
 				out := failed("no luck")
@@ -403,8 +403,8 @@ func TestWhatAScriptSaysOfItsNextAttempt(t *testing.T) {
 }
 
 func TestRetryByHand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "fail"))
 		r.want(1, domain.JobError, domain.ReasonScriptFailed)
 		r.script.on("fail", func(context.Context, script.Task, script.Host) script.Outcome { return ok(nil) })
@@ -422,8 +422,8 @@ func TestRetryByHand(t *testing.T) {
 }
 
 func TestDrawnIDsPassThoseChosenByHand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		for id := range domain.JobID(50) {
 			r.submit(job(id+1, "ok"))
 		}
@@ -559,8 +559,8 @@ func TestExplainSaysWhenAndWhyThen(t *testing.T) {
 }
 
 func TestATimeOutHasNoExitCodeOfItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "hang", func(j *domain.Job) {
 			j.Timeout, j.Retry = 60, &domain.Retry{Max: 1, FinalExitCodes: []int{143}}
 		}))

@@ -16,10 +16,10 @@ import (
 )
 
 func TestAResultIsNotThrownAwayWithTheFollowers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		b := &unreadable{Board: memboard.Open()}
 		defer b.Close()
-		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
+		r := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
 		defer r.stop()
 		r.submit(job(1, "ok"), job(2, "ok", after(1)))
 		r.want(2, domain.JobFinished, "")
@@ -55,8 +55,8 @@ func TestAFollowerOfWhatWasNotAccepted(t *testing.T) {
 }
 
 func TestRetryOfAFollower(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "fail"), job(2, "ok"), job(3, "ok", after(1, 2)), job(4, "hang"), job(5, "ok", after(4)))
 		r.want(3, domain.JobError, domain.ReasonDependencyFailed)
 		if _, err := r.engine.Retry(t.Context(), tenant, key(3)); !errors.Is(err, domain.ErrConflict) {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestARunnerThatDiesWhileTakingOverAForeignJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		b := memboard.Open()
 		defer b.Close()
 		alone := &rig{T: t, board: b, engine: work.New(b, work.Config{}), ctx: t.Context()}
@@ -26,7 +26,7 @@ func TestARunnerThatDiesWhileTakingOverAForeignJob(t *testing.T) {
 			Set(k, f("script", "ok"), f("script_type", "go"), f("status", "dispatched"), f("dependends", "[1]")).PushLeft("queue:go", k))
 		deadClaim(t, b)
 		alone.commit(new(board.Batch).PushLeft("queue:go", "job:1:1"))
-		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
+		r := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
 		defer r.stop()
 		time.Sleep(2 * time.Minute)
 		if j := r.show(2); j.Status != domain.JobWaiting || r.script.count(key(2)) != 0 {
@@ -36,8 +36,8 @@ func TestARunnerThatDiesWhileTakingOverAForeignJob(t *testing.T) {
 }
 
 func TestAKeyPushedAgainWhileItWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.script.on("nap", func(context.Context, script.Task, script.Host) script.Outcome {
 			time.Sleep(time.Minute)
 			return ok(nil)
@@ -61,8 +61,8 @@ func TestAKeyPushedAgainWhileItWaits(t *testing.T) {
 }
 
 func TestAJobThatAForeignProgramEndsBetweenAttemptsIsSettled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{RetryMin: time.Hour, RetryMax: time.Hour})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{RetryMin: time.Hour, RetryMax: time.Hour})
 		r.submit(job(1, "fail", retries(3)), job(2, "ok", after(1)))
 		time.Sleep(time.Second)
 		b := board.Batch{Space: layout.SpaceOf(tenant)}
@@ -93,8 +93,8 @@ func TestNumbersOfOthersHoldNothingUp(t *testing.T) {
 		layout.JobRetried} {
 		for _, text := range []string{"true", "+1", "010", "0", " ", "-1", "9223372036854775807", "99999999999999999999"} {
 			t.Run(name+" is "+text, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					r := newRig(t, work.Config{})
+				eachTaking(t, func(t *testing.T, by taking) {
+					r := by.newRig(t, work.Config{})
 					item := key(1).String()
 					if name == layout.JobFollowers || name == layout.JobQueuedMs {
 						r.commit(new(board.Batch).Set(item, f(name, text), f(layout.JobScript, "ok"), f(layout.JobScriptType, "go")).PushLeft("queue:go", item))

@@ -123,16 +123,23 @@ type rig struct {
 
 const tenant = domain.TenantID(1)
 
-func newRig(t *testing.T, cfg work.Config) *rig {
+func newRig(t *testing.T, cfg work.Config) *rig { return byRunner.newRig(t, cfg) }
+
+func (by taking) newRig(t *testing.T, cfg work.Config) *rig {
 	b := memboard.Open()
-	r := startRig(t, b, cfg, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 8))
+	r := by.startRig(t, b, cfg, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 8))
 	t.Cleanup(func() { r.stop(); b.Close() })
 	return r
 }
 
 func startRig(t *testing.T, b board.Board, cfg work.Config, rc work.RunnerConfig, g *goScript) *rig {
+	return byRunner.startRig(t, b, cfg, rc, g)
+}
+
+func (by taking) startRig(t *testing.T, b board.Board, cfg work.Config, rc work.RunnerConfig, g *goScript) *rig {
 	rc.Runtimes = []script.Runtime{g}
-	r := startRunner(t, b, work.New(b, cfg), rc)
+	e := work.New(b, cfg)
+	r := startWith(t, b, e, by.taker(t, b, e, rc), rc.Owner)
 	r.script = g
 	return r
 }
@@ -142,7 +149,7 @@ func startRunner(t *testing.T, b board.Board, e *work.Engine, rc work.RunnerConf
 	return startWith(t, b, e, work.NewRunner(e, rc), rc.Owner)
 }
 
-func startWith(t *testing.T, b board.Board, e *work.Engine, runner *work.Runner, owner string) *rig {
+func startWith(t *testing.T, b board.Board, e *work.Engine, runner taker, owner string) *rig {
 	contexts := board.Batch{}
 	if err := b.Commit(t.Context(), *contexts.Include(layout.Contexts, "1")); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package work_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -29,16 +28,16 @@ func (b slowBoard) Claim(ctx context.Context, ask board.Ask) ([]board.Claimed, e
 // A node that was stopped, or whose answer was, has a claim in hand whose lease ran
 // out. Nothing has told it so: no timer of its own, and no heartbeat.
 func TestAJobWhoseLeaseHasRunOutIsNotBegun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		inner := memboard.Open()
 		defer inner.Close()
 		late, other := newGoScript("go", 1), newGoScript("go", 1)
 		slow := slowBoard{inner, 40 * time.Second}
-		r := startRig(t, slow, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Lease: 12 * time.Second}, late)
+		r := by.startRig(t, slow, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Lease: 12 * time.Second}, late)
 		defer r.stop()
 		r.submit(job(1, "ok"))
 		time.Sleep(time.Second)
-		second := startRig(t, inner, work.Config{}, work.RunnerConfig{ID: 2, Owner: "n2/a", Lease: 12 * time.Second}, other)
+		second := by.startRig(t, inner, work.Config{}, work.RunnerConfig{ID: 2, Owner: "n2/a", Lease: 12 * time.Second}, other)
 		defer second.stop()
 		j := second.want(1, domain.JobFinished, "")
 		time.Sleep(time.Minute)

@@ -21,8 +21,8 @@ import (
 )
 
 func TestFollowLogs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.script.on("count", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
 			for i := range 5 {
 				h.Log("stdout", []byte(fmt.Sprint(i)))
@@ -48,10 +48,10 @@ func TestFollowLogs(t *testing.T) {
 }
 
 func TestLogsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{LogBytes: 10_000})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{LogBytes: 10_000})
 		r.script.on("chatter", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
-			for range 1000 {
+			for range 900 {
 				h.Log("stdout", []byte(strings.Repeat("x", 100)))
 			}
 			return failed("no")
@@ -66,11 +66,11 @@ func TestLogsAreBounded(t *testing.T) {
 }
 
 func TestLogsWaitForTheBoard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		m := memboard.Open()
 		defer m.Close()
 		b := faultboard.New(m, faultboard.Config{})
-		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
+		r := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
 		defer r.stop()
 		r.script.on("talk", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
 			h.Log("stdout", []byte("before"))
@@ -206,8 +206,8 @@ func testList(t *testing.T, cfg work.Config) {
 
 // TestTheLogSaysHowAttemptsEnded: the record has the end of the last alone.
 func TestTheLogSaysHowAttemptsEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.script.on("sad", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
 			h.Log("stdout", []byte("tries"))
 			return failed("no shop")

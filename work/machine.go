@@ -100,6 +100,9 @@ func (x *run) spare(b *board.Batch, again bool) ended {
 // rests has the claimer rest for a fault that a job met, and every claimer whose jobs have
 // folders where it is a fault of that.
 func (l *claimer) rests(why error) {
+	if l.items == nil {
+		return // a worker's: it is told, and rests by itself
+	}
 	claimers := []*claimer{l}
 	var path *os.PathError
 	if errors.As(why, &path) && within(l.r.e.cfg.DataDir, path.Path) {

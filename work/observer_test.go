@@ -44,10 +44,10 @@ func (h *heard) want(t *testing.T, lines ...string) {
 }
 
 func TestAnObserverIsToldOfRunsAndRetries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		b, h := memboard.Open(), &heard{}
 		defer b.Close()
-		r := startRig(t, b, work.Config{Observer: h, RetryMin: 10 * time.Second}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
+		r := by.startRig(t, b, work.Config{Observer: h, RetryMin: 10 * time.Second}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
 		defer r.stop()
 		j := job(1, "fail")
 		j.Retries = 1

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -33,10 +32,10 @@ func (l *lists) permit(_ context.Context, t domain.TenantID, who domain.ActorID,
 }
 
 func TestTheCallersRightCountsAtEachAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		var l lists
 		l.may[1].Store(true)
-		r := newRig(t, work.Config{Permit: l.permit})
+		r := by.newRig(t, work.Config{Permit: l.permit})
 		r.script.on("lose", func(context.Context, script.Task, script.Host) script.Outcome {
 			l.may[1].Store(false)
 			return failed("once more")
@@ -61,10 +60,10 @@ func TestTheCallersRightCountsAtEachAttempt(t *testing.T) {
 }
 
 func TestAStrangersJobNeverRunsHoweverItIsWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		var l lists
 		l.may[1].Store(true)
-		r := newRig(t, work.Config{Permit: l.permit})
+		r := by.newRig(t, work.Config{Permit: l.permit})
 		keys := map[string][]board.Field{
 			"job:2:1": {},
 			"job:2:2": {{Name: layout.JobQueuedMs, Value: "1"}, {Name: layout.JobStatus, Value: "dispatched"}},
@@ -100,11 +99,11 @@ func TestAStrangersJobNeverRunsHoweverItIsWritten(t *testing.T) {
 }
 
 func TestAJobIsNotGivenUpBecauseTheListsCannotBeRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		var l lists
 		l.may[1].Store(true)
 		l.away.Store(2)
-		r := newRig(t, work.Config{Permit: l.permit})
+		r := by.newRig(t, work.Config{Permit: l.permit})
 		r.submit(job(1, "ok"))
 		if j := r.want(1, domain.JobFinished, ""); j.Failures != 0 {
 			t.Errorf("got %d failures: it was no fault of the job", j.Failures)

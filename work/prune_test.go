@@ -13,8 +13,8 @@ import (
 )
 
 func TestPruneLooksBehindARetriedJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "fail"))
 		r.want(1, domain.JobError, domain.ReasonScriptFailed)
 		r.submit(job(2, "ok"))

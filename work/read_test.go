@@ -82,8 +82,8 @@ func TestPagesAreReadWithoutWhatMayBeLarge(t *testing.T) {
 
 // Whoever may write jobs can put a list where a job's record would be.
 func TestWhatIsNoJobIsPassedOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "ok"))
 		r.want(1, domain.JobFinished, "")
 		b := board.Batch{Space: layout.SpaceOf(tenant)}
@@ -108,14 +108,14 @@ func TestWhatIsNoJobIsPassedOver(t *testing.T) {
 // TestAKeyWithoutAJobLeavesNoLog where the node that has claimed it drains: it may stand in a
 // queue a second time, and the job was deleted meanwhile.
 func TestAKeyWithoutAJobLeavesNoLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		b := memboard.Open()
 		defer b.Close()
-		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Grace: time.Millisecond}, newGoScript("go", 8))
+		r := by.startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Grace: time.Millisecond}, newGoScript("go", 8))
 		r.push(9)
 		time.Sleep(time.Second) // the node waits for its record
 		r.stop()
-		next := startRig(t, r.board, work.Config{}, work.RunnerConfig{ID: 2, Owner: "n2/a"}, newGoScript("go", 8))
+		next := by.startRig(t, r.board, work.Config{}, work.RunnerConfig{ID: 2, Owner: "n2/a"}, newGoScript("go", 8))
 		defer next.stop()
 		time.Sleep(time.Minute)
 		keys, _, err := r.board.Keys(r.ctx, 1, "", "", 100)

@@ -3,7 +3,6 @@ package work_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -39,8 +38,8 @@ func (r *rig) wantAnswered(key string) {
 func ofMessage(key string) func(*domain.Job) { return func(j *domain.Job) { j.Message = key } }
 
 func TestAJobThatGetsAFollowerWhileItEndsStillTellsItsMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.message("message:1:1", "1")
 		r.script.on("follow", func(context.Context, script.Task, script.Host) script.Outcome {
 			r.submit(job(2, "ok", after(1)))
@@ -54,8 +53,8 @@ func TestAJobThatGetsAFollowerWhileItEndsStillTellsItsMessage(t *testing.T) {
 }
 
 func TestAJobThatCanNeverStartTellsItsMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.message("message:1:1", "2")
 		r.submit(job(1, "fail", ofMessage("message:1:1")))
 		r.want(1, domain.JobError, domain.ReasonScriptFailed)
@@ -67,8 +66,8 @@ func TestAJobThatCanNeverStartTellsItsMessage(t *testing.T) {
 }
 
 func TestTheSameJobOfAnotherMessageIsAnotherJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "ok", ofMessage("message:1:1")))
 		receipts, err := r.engine.Submit(r.ctx, tenant, []*domain.Job{job(1, "ok", ofMessage("message:1:2"))})
 		if err != nil {
@@ -81,8 +80,8 @@ func TestTheSameJobOfAnotherMessageIsAnotherJob(t *testing.T) {
 }
 
 func TestAJobThatIsRetriedIsWaitedForAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.message("message:1:1", "2")
 		r.script.on("second", func(_ context.Context, t script.Task, _ script.Host) script.Outcome {
 			if t.Attempt == 1 {
@@ -107,8 +106,8 @@ func TestAJobThatIsRetriedIsWaitedForAgain(t *testing.T) {
 
 // Who may write jobs of actor 1 counts down no message of another.
 func TestAJobIsOfNoMessageOfAnotherCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.message("message:2:1", "1")
 		r.submit(job(1, "ok", ofMessage("message:2:1")))
 		r.want(1, domain.JobFinished, "")
@@ -120,8 +119,8 @@ func TestAJobIsOfNoMessageOfAnotherCaller(t *testing.T) {
 
 // A name that is no routine's makes no alarm, which nobody would clear.
 func TestAJobWakesNoRoutineThatCannotBe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "ok", func(j *domain.Job) { j.Routine = "no routine" }))
 		r.want(1, domain.JobFinished, "")
 		if _, set, err := r.board.AlarmOf(r.ctx, 1, "routine:no routine"); err != nil || set {

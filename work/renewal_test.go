@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ramet-run/ramet/board/faultboard"
@@ -17,7 +16,7 @@ import (
 // A runner that was away gets its own job back while the first attempt, which
 // does not hear that it is to stop, still goes on.
 func TestTheLeaseOfAJobThatCameBackToItsRunnerIsRenewed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		inner := memboard.Open()
 		defer inner.Close()
 		faults := faultboard.New(inner, faultboard.Config{})
@@ -26,7 +25,7 @@ func TestTheLeaseOfAJobThatCameBackToItsRunnerIsRenewed(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			return ok(nil)
 		})
-		r := startRig(t, faults, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Lease: 12 * time.Second}, deaf)
+		r := by.startRig(t, faults, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a", Lease: 12 * time.Second}, deaf)
 		defer r.stop()
 		ctx, cancel := context.WithCancel(t.Context())
 		var other sync.WaitGroup

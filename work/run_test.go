@@ -20,8 +20,8 @@ import (
 )
 
 func TestAPanicCostsTheJobOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.script.on("panic", func(context.Context, script.Task, script.Host) script.Outcome { panic("oh no") })
 		r.submit(job(1, "panic", retries(1)), job(2, "ok"))
 		j := r.want(1, domain.JobError, domain.ReasonScriptFailed)
@@ -56,8 +56,8 @@ func TestADeafScriptDoesNotHoldUpTheDrain(t *testing.T) {
 }
 
 func TestSpoiltNumbersEndTheJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		for id, field := range []string{layout.JobFailures, layout.JobLosses, layout.JobLogBytes, layout.JobWaits, "timeout"} {
 			k := key(domain.JobID(id + 1)).String()
 			r.commit(new(board.Batch).Set(k, f("script", "ok"), f("script_type", "go"), f("status", "dispatched"), f(field, "abc")).
@@ -74,7 +74,7 @@ func TestSpoiltNumbersEndTheJob(t *testing.T) {
 }
 
 func TestCancelMeetsTheEndOfAnAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachTaking(t, func(t *testing.T, by taking) {
 		m := memboard.Open()
 		defer m.Close()
 		other := work.New(m, work.Config{}) // of another node
@@ -89,7 +89,7 @@ func TestCancelMeetsTheEndOfAnAttempt(t *testing.T) {
 			}
 			return nil
 		}})
-		r := startRig(t, b, work.Config{RetryMin: time.Hour, RetryMax: time.Hour}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
+		r := by.startRig(t, b, work.Config{RetryMin: time.Hour, RetryMax: time.Hour}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 4))
 		defer r.stop()
 		once := func() {
 			if _, err := other.Cancel(t.Context(), tenant, key(1), 7); err != nil {

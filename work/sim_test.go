@@ -23,28 +23,40 @@ import (
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script"
+	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/work"
+	"github.com/ramet-run/ramet/worker"
 )
 
-// This file simulates nodes on one board with faults between: one seed is one
-// run, in virtual time. What the engine promises is checked at every start of
+// This file simulates nodes on one board with faults between, and workers that reach
+// them over ways with faults of their own: one seed is one run, in virtual time. What the engine promises is checked at every start of
 // a script, at every commit, and when the last fault has healed.
 
 // simSeeds is how many seeds are simulated as a rule.
 const simSeeds = 30
 
 const (
-	simNodes = 3
-	simSteps = 60
-	simCap   = 4 // of running jobs
-	simLease = 12 * time.Second
+	simNodes   = 3
+	simWorkers = 3
+	simSteps   = 60
+	simCap     = 4 // of running jobs
+	simLease   = 12 * time.Second
+	simGrace   = 2 * time.Second
 )
 
-func TestSimulation(t *testing.T) { simtest.Run(t, simSeeds, simulate) }
+func TestSimulation(t *testing.T) {
+	begins := map[taking]int{}
+	simtest.Run(t, simSeeds, func(t *testing.T, seed uint64) { simulate(t, seed, begins) })
+	if t.Log("scripts began:", begins); !simtest.Only() && (begins[byRunner] == 0 || begins[byWorker] == 0) {
+		t.Errorf("scripts began: %v, want some of each", begins)
+	}
+}
 
-func simulate(t *testing.T, seed uint64) {
+// simulate runs one seed, and counts how many scripts began, by who took their jobs.
+func simulate(t *testing.T, seed uint64, begins map[taking]int) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSim(t, seed)
+		s.begins = begins
 		for range simSteps {
 			s.step()
 			time.Sleep(time.Duration(s.rand.Int64N(int64(3 * time.Second))))
@@ -58,13 +70,16 @@ func simulate(t *testing.T, seed uint64) {
 
 // sim is one run.
 type sim struct {
-	t      *testing.T
-	rand   *rand.Rand // the driver's alone
-	board  *recorder
-	nodes  []*simtest.Node
-	lives  int
-	hand   *work.Engine // of the people at the door, behind faults of their own
-	faults *faultboard.Board
+	t     *testing.T
+	rand  *rand.Rand // the driver's alone
+	board *recorder
+	nodes []*simNode
+	// workers are lives of programs. Their boards hold nothing: they lend their faults to
+	// the ways on which these reach the nodes.
+	workers []*simtest.Node
+	lives   int
+	hand    *work.Engine // of the people at the door, behind faults of their own
+	faults  *faultboard.Board
 
 	ids    int
 	acked  []domain.JobID // submits that were acknowledged
@@ -74,6 +89,15 @@ type sim struct {
 
 	mu     sync.Mutex
 	active map[string]board.Held // runs under way, by key and token
+	served []*simNode            // those that workers can ask
+	begins map[taking]int        // how many scripts began, by who took their jobs
+}
+
+// simNode is one life of a node with operations.
+type simNode struct {
+	*simtest.Node
+	api  *service.Service
+	life context.Context // ends with it
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -81,9 +105,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 	s.board = &recorder{Board: memboard.Open(), t: t, ends: map[string]int{}, again: map[string]int{}, listed: map[string]int{},
 		last: map[string]string{}}
 	s.prunes, s.settles = seed%4 == 0, seed%2 == 0
-	b := board.Batch{}
-	b.Include(layout.Contexts, "1")
-	s.commit(b)
+	enlist(t, s.board)
 	limits := board.Batch{Space: 1}
 	limits.Set(layout.Limits, layout.EncodeLimits(domain.Tenant{ID: 1, MaxRunningByType: map[domain.ScriptType]int{"go": simCap}})...)
 	s.commit(limits)
@@ -91,6 +113,9 @@ func newSim(t *testing.T, seed uint64) *sim {
 	s.hand = work.New(s.faults, work.Config{})
 	for i := range simNodes {
 		s.nodes = append(s.nodes, s.start(i))
+	}
+	for i := range simWorkers {
+		s.workers = append(s.workers, s.startWorker(i))
 	}
 	return s
 }
@@ -103,7 +128,7 @@ func (s *sim) commit(b board.Batch) {
 }
 
 // start begins a new life of node i.
-func (s *sim) start(i int) *simtest.Node {
+func (s *sim) start(i int) *simNode {
 	s.lives++
 	n := simtest.Boot(s.board, faultboard.Config{Seed: s.rand.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 50 * time.Millisecond}, nil)
 	owner := fmt.Sprintf("n%d/%d", i, s.lives)
@@ -113,8 +138,8 @@ func (s *sim) start(i int) *simtest.Node {
 	cache := ban.NewCache(n.Board, nil)
 	_ = cache.Load(context.Background()) // a fault may keep it from that; it looks again
 	e := work.New(n.Board, work.Config{MaxLosses: 1000, Bans: cache})
-	r := work.NewRunner(e, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: simLease, Grace: 2 * time.Second,
-		Runtimes: []script.Runtime{&simScript{s}}})
+	r := work.NewRunner(e, work.RunnerConfig{ID: domain.RunnerID(i + 1), Owner: owner, Lease: simLease, Grace: simGrace,
+		Runtimes: []script.Runtime{&simScript{s, byRunner}}})
 	alarms := clockwork.Handlers(e.HandleAlarm)
 	if s.settles {
 		alarms = clockwork.Handlers(e.HandleAlarm, ban.New(n.Board).HandleAlarm)
@@ -126,8 +151,59 @@ func (s *sim) start(i int) *simtest.Node {
 			clockwork.Audits(n.Board, e, nil, discard(), s.audited),
 		})
 	}
+	life, end := context.WithCancel(context.Background())
+	n.Link(end)
+	node := &simNode{Node: n, api: operations(n.Board, e), life: life}
+	s.serve(i, node)
 	n.Run(r.Run, cache.Run, clock)
+	return node
+}
+
+// serve has workers find the operations of node i at its new life.
+func (s *sim) serve(i int, n *simNode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i == len(s.served) {
+		s.served = append(s.served, nil)
+	}
+	s.served[i] = n
+}
+
+// startWorker begins a new life of worker i. Nobody takes back the leases of the last one.
+func (s *sim) startWorker(i int) *simtest.Node {
+	s.lives++
+	n := simtest.Boot(memboard.Open(), faultboard.Config{Seed: s.rand.Uint64(), Refuse: 0.03, Lose: 0.05, Delay: 50 * time.Millisecond}, nil)
+	cfg := worker.Config{Name: fmt.Sprintf("w%d-%d", i, s.lives), Slots: 3, Lease: simLease, Grace: simGrace}
+	n.Run(newWorker(s.wayOf(n, s.rand.Uint64()), cfg, &simScript{s, byWorker}).Run)
 	return n
+}
+
+// wayOf is how a worker reaches the operations: through any node, over a way that may be cut
+// before the request is there, or before its answer is back.
+func (s *sim) wayOf(n *simtest.Node, seed uint64) way {
+	luck := simtest.NewLuck(seed, 2)
+	pass := func(ctx context.Context) error {
+		n.Pass()
+		return n.Board.Commit(ctx, board.Batch{})
+	}
+	return func(ctx context.Context, do func(context.Context, service.Caller) error) error {
+		if err := pass(ctx); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		node := s.served[luck.N(simNodes)]
+		s.mu.Unlock()
+		asking, gone := context.WithCancel(ctx)
+		defer gone()
+		defer context.AfterFunc(node.life, gone)()
+		if err := do(asking, node.api.As(workerActor)); err != nil {
+			return err
+		}
+		if node.life.Err() != nil {
+			return domain.Unavailablef("the node has gone")
+		}
+		return pass(ctx)
+	}
 }
 
 // audited is told of every audit: no fault is a reason to repair anything,
@@ -140,8 +216,18 @@ func (s *sim) audited(_ domain.TenantID, a domain.Audit) {
 
 // step does one thing that people or misfortune do.
 func (s *sim) step() {
-	n := s.rand.IntN(simNodes)
-	switch s.rand.IntN(16) {
+	n, w := s.rand.IntN(simNodes), s.rand.IntN(simWorkers)
+	switch s.rand.IntN(20) {
+	case 16: // kill -9 of a worker, and a new life
+		s.workers[w].Kill()
+		s.workers[w] = s.startWorker(w)
+	case 17: // drain, and a new life
+		s.workers[w].Drain()
+		s.workers[w] = s.startWorker(w)
+	case 18: // stopped, longer than its leases
+		s.workers[w].Freeze(time.Duration(s.rand.Int64N(int64(40 * time.Second))))
+	case 19: // away from all nodes
+		s.workers[w].CutOff(time.Duration(s.rand.Int64N(int64(30 * time.Second))))
 	case 14:
 		s.ban()
 	case 15:
@@ -343,6 +429,9 @@ func (s *sim) heal() {
 	for _, n := range s.nodes {
 		n.Calm()
 	}
+	for _, w := range s.workers {
+		w.Calm()
+	}
 	for i := range 3 {
 		if err := s.hand.MarkMet(context.Background(), tenant, "name"+strconv.Itoa(i)); err != nil {
 			s.t.Fatal(err)
@@ -372,6 +461,9 @@ func (s *sim) drained() {
 }
 
 func (s *sim) stop() {
+	for _, w := range s.workers {
+		w.Stop()
+	}
 	for _, n := range s.nodes {
 		n.Stop()
 	}
@@ -475,7 +567,10 @@ func (r *recorder) status(key string) string {
 
 // simScript runs the simulated scripts, and checks what must hold when one
 // begins.
-type simScript struct{ s *sim }
+type simScript struct {
+	s  *sim
+	by taking
+}
 
 func (g *simScript) Type() domain.ScriptType { return "go" }
 func (g *simScript) Info() script.Info       { return script.Info{Slots: 4, InProcess: true} }
@@ -485,7 +580,7 @@ func (g *simScript) Close() error                { return nil }
 
 func (g *simScript) Run(ctx context.Context, task script.Task, h script.Host) (script.Outcome, error) {
 	name := fmt.Sprintf("%s#%d", task.Name, task.Attempt)
-	g.s.begun(task)
+	g.s.begun(task, g.by)
 	defer func() {
 		g.s.mu.Lock()
 		defer g.s.mu.Unlock()
@@ -516,7 +611,7 @@ func (g *simScript) Run(ctx context.Context, task script.Task, h script.Host) (s
 }
 
 // begun checks what must hold when a script begins.
-func (s *sim) begun(task script.Task) {
+func (s *sim) begun(task script.Task, by taking) {
 	ctx := context.Background()
 	k, _ := domain.ParseJobKey(task.Name)
 	recs, err := s.board.Get(ctx, 1, task.Name)
@@ -539,6 +634,7 @@ func (s *sim) begun(task script.Task) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.begins[by]++
 	s.active[fmt.Sprintf("%s#%d", task.Name, task.Attempt)] = board.Held{Item: task.Name, Token: task.Attempt}
 	held := 0
 	for _, h := range s.active {

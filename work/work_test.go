@@ -15,8 +15,8 @@ import (
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func TestAJobRunsToItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.script.on("add", func(_ context.Context, task script.Task, h script.Host) script.Outcome {
 			h.Log("stdout", []byte("adding for "+task.Name))
 			return ok(map[string]string{"sum": "3"})
@@ -34,8 +34,8 @@ func TestAJobRunsToItsEnd(t *testing.T) {
 }
 
 func TestRetriesBackOffAndEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		begun := time.Now()
 		r.submit(job(1, "fail", retries(3)))
 		j := r.want(1, domain.JobError, domain.ReasonScriptFailed)
@@ -50,8 +50,8 @@ func TestRetriesBackOffAndEnd(t *testing.T) {
 }
 
 func TestTimeoutIsAnAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "hang", retries(1), func(j *domain.Job) { j.Timeout = 60 }))
 		begun := time.Now()
 		r.want(1, domain.JobError, domain.ReasonTimeout)
@@ -65,8 +65,8 @@ func TestTimeoutIsAnAttempt(t *testing.T) {
 }
 
 func TestDependenciesRunInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		// Submitted in the wrong order: the call sorts them.
 		r.submit(job(4, "ok", after(2, 3)), job(2, "ok", after(1)), job(3, "ok", after(1)), job(1, "ok"))
 		j := r.want(4, domain.JobFinished, "")
@@ -79,8 +79,8 @@ func TestDependenciesRunInOrder(t *testing.T) {
 }
 
 func TestFailureCascades(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "fail"), job(2, "ok", after(1)), job(3, "ok", after(2)), job(4, "ok"))
 		r.want(1, domain.JobError, domain.ReasonScriptFailed)
 		r.want(2, domain.JobError, domain.ReasonDependencyFailed)
@@ -94,8 +94,8 @@ func TestFailureCascades(t *testing.T) {
 }
 
 func TestManyFollowers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		const n = 1500
 		jobs := []*domain.Job{job(1, "ok")}
 		for i := range n {
@@ -109,8 +109,8 @@ func TestManyFollowers(t *testing.T) {
 }
 
 func TestNotBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		at := time.Now().Add(time.Hour)
 		r.submit(job(1, "ok", func(j *domain.Job) { j.NotBefore = at.UnixMilli() }))
 		x, err := r.engine.Explain(r.ctx, tenant, key(1))
@@ -125,8 +125,8 @@ func TestNotBefore(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		later := func(j *domain.Job) { j.NotBefore = time.Now().Add(time.Hour).UnixMilli() }
 		r.submit(job(1, "hang"), job(2, "ok", later), job(3, "ok", after(1)))
 		synctest.Wait()
@@ -145,8 +145,8 @@ func TestCancel(t *testing.T) {
 }
 
 func TestPrerequisites(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		needs := func(p ...string) func(*domain.Job) { return func(j *domain.Job) { j.Prerequisites = p } }
 		r.submit(job(1, "ok"), job(2, "fail"),
 			job(3, "ok", needs("job:1:1", "the lab is open")),
@@ -175,8 +175,8 @@ func TestPrerequisites(t *testing.T) {
 }
 
 func TestSubmitAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, work.Config{})
+	eachTaking(t, func(t *testing.T, by taking) {
+		r := by.newRig(t, work.Config{})
 		r.submit(job(1, "ok"))
 		receipts, err := r.engine.Submit(r.ctx, tenant, []*domain.Job{job(1, "ok"), job(1, "ok"), job(0, "ok"), job(0, "ok")})
 		if err != nil {

@@ -61,9 +61,7 @@ func (e *Engine) claimOnce(ctx context.Context, w domain.Worker, ask *domain.Wor
 	if len(types) < len(ask.Types) || len(ask.Labels) > 0 {
 		wait = min(wait, labelledWait)
 	}
-	// Who is first among the types changes, so that none starves for another's backlog.
-	turn := int(e.claims.Add(1)) % len(types)
-	queues, err := e.workerQueues(ctx, w, ask, slices.Concat(types[turn:], types[:turn]))
+	queues, err := e.workerQueues(ctx, w, ask, types)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +93,8 @@ func awaitChange(ctx context.Context, changed <-chan struct{}, most time.Duratio
 	}
 }
 
-// workerQueues are those that a worker takes from.
+// workerQueues are those that a worker takes from: first its own, then the others in turn, so
+// that none starves for the backlog of another.
 func (e *Engine) workerQueues(ctx context.Context, w domain.Worker, ask *domain.WorkerAsk, types []domain.ScriptType) (queues []board.Queue, err error) {
 	var labelled []string
 	if len(ask.Labels) > 0 {
@@ -104,15 +103,18 @@ func (e *Engine) workerQueues(ctx context.Context, w domain.Worker, ask *domain.
 		}
 	}
 	id, has := w.RunnerID(), domain.Service{}
+	var shared []board.Queue
 	for _, t := range types {
-		queues = append(queues, layout.Queues(t, id)...)
+		own := layout.Queues(t, id)
+		queues, shared = append(queues, own[0]), append(shared, own[1:]...)
 		for _, list := range labelled {
 			if q, ok := queue.ParseLabelled(list); ok && q.Type == t && has.Has(ask.Labels, q.Labels) {
-				queues = append(queues, board.Queue{Lists: queue.ByPriority(queue.Group(list))})
+				shared = append(shared, board.Queue{Lists: queue.ByPriority(queue.Group(list))})
 			}
 		}
 	}
-	return queues, nil
+	first := e.workers.turn(w) % len(shared)
+	return append(append(queues, shared[first:]...), shared[:first]...), nil
 }
 
 // runnerOf stands for a worker where the engine knows runners: it has its name on the
@@ -141,6 +143,7 @@ func (t workerRuntime) Run(context.Context, script.Task, script.Host) (script.Ou
 func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed) ([]domain.Assignment, error) {
 	var list []domain.Assignment
 	var others []said
+	var away error
 	now, room := time.Now(), assignBytes
 	for _, c := range claimed {
 		x := r.taken(ctx, c, now)
@@ -152,6 +155,9 @@ func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed)
 			f = &finish{x: x, batch: x.heldBatch()}
 			f.what = x.unable(&f.batch, err)
 			others = append(others, said{finish: *f})
+			if errors.Is(err, domain.ErrUnavailable) {
+				away = err
+			}
 		case f == nil:
 			list = append(list, a)
 			e.cfg.Observer.JobsClaimed(x.claimer.typ, 1)
@@ -164,6 +170,9 @@ func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed)
 		if a.err != nil { // its lease runs out
 			e.log.Warn("job claimed for a worker not put back", "job", others[i].x.Claimed.Item, "err", a.err)
 		}
+	}
+	if len(list) == 0 {
+		return nil, away // else the claim would go on at once, and meet the same
 	}
 	return list, nil
 }
@@ -308,7 +317,20 @@ func checkHeld(n int) error {
 type workerCache struct {
 	mu      sync.Mutex
 	written map[domain.Worker]time.Time
-	swept   time.Time // when those that say nothing any more were last let go
+	claims  map[domain.Worker]int // of those that are written down, so far
+	swept   time.Time             // when those that say nothing any more were last let go
+}
+
+// turn is how many claims the worker had before. It is its own: by a number that all share,
+// the same worker might always begin with the same queue.
+func (k *workerCache) turn(w domain.Worker) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.claims == nil {
+		k.claims = map[domain.Worker]int{}
+	}
+	k.claims[w]++
+	return k.claims[w] - 1
 }
 
 const (
@@ -337,6 +359,7 @@ func (k *workerCache) due(w domain.Worker, now time.Time) (bool, error) {
 	if now.Sub(k.swept) > workerEvery {
 		k.swept = now
 		maps.DeleteFunc(k.written, func(_ domain.Worker, at time.Time) bool { return now.Sub(at) > workerKept })
+		maps.DeleteFunc(k.claims, func(w domain.Worker, _ int) bool { return k.written[w].IsZero() })
 	}
 	own := 0
 	if !known {
