@@ -21,6 +21,22 @@ type serving struct {
 	isolation domain.Isolation
 	now       time.Time
 	taken     func(list string) bool // whether foreign runners take from a queue
+	// known are the answers so far: there may be thousands of workers, and of jobs that want
+	// the same.
+	known map[wantOf]willing
+}
+
+// wantOf is what the jobs of a context may differ in where it is about who takes them.
+type wantOf struct {
+	typ    domain.ScriptType
+	labels string
+	runner domain.RunnerID
+}
+
+// willing is who takes what is wanted, or what is missing.
+type willing struct {
+	takers []domain.Service
+	lack   string
 }
 
 // serving asks the board.
@@ -89,14 +105,22 @@ func (e *Engine) Lacks(ctx context.Context, tenant domain.TenantID) (lacks func(
 }
 
 // takers are those who would take a job; see [taker.Of]. Where foreign runners
-// take from its queue nobody is lacking.
+// take from its queue nobody is lacking. It is not safe for concurrent use.
 func (s *serving) takers(j *domain.Job) (takers []domain.Service, lack string) {
-	want := taker.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: s.tenant, Isolation: s.isolation}
-	takers, lack = taker.Of(s.runners, want, s.now)
-	if lack != "" && s.taken(queue.Of(j)) {
-		lack = ""
+	of := wantOf{j.ScriptType, j.Affinity.String(), j.ForRunner}
+	w, known := s.known[of]
+	if !known {
+		want := taker.Want{Type: j.ScriptType, Labels: j.Affinity, Runner: j.ForRunner, Context: s.tenant, Isolation: s.isolation}
+		w.takers, w.lack = taker.Of(s.runners, want, s.now)
+		if s.known == nil {
+			s.known = map[wantOf]willing{}
+		}
+		s.known[of] = w
 	}
-	return takers, lack
+	if w.lack != "" && s.taken(queue.Of(j)) {
+		w.lack = ""
+	}
+	return w.takers, w.lack
 }
 
 // lack says who is not there that the job waits for as it stands, and else who would
