@@ -7,6 +7,7 @@ import pytest
 
 import ramet
 from ramet import testing
+from ramet.job import KEPT_LINES
 
 app = ramet.App(context=1)  # connects to nothing
 log = logging.getLogger("test.testing")
@@ -33,6 +34,25 @@ def test_functions_run_without_a_node() -> None:
     assert (outcome.verdict, outcome.error, outcome.final) == ("failed", "nobody is no address", True)
     outcome = testing.run(waits)
     assert (outcome.verdict, outcome.after, waits.name) == ("failed", 1.5, "waits")
+
+
+def test_lines_that_no_node_takes_are_bounded() -> None:
+    """What came behind all that is kept is counted, and said once what was kept is sent."""
+
+    @app.job()
+    def wordy() -> None:
+        job = ramet.current_job()
+        for n in range(KEPT_LINES + 5):
+            job.log(f"line {n}")
+        sent: list[str] = []
+        while lines := job.waiting():
+            sent += [line["line"] for line in lines]
+            job.sent(len(lines))
+        assert len(sent) == KEPT_LINES + 1
+        assert sent[-2:] == [f"line {KEPT_LINES - 1}", "5 lines are missing here: they could not be sent"]
+
+    outcome = testing.run(wordy)
+    assert (outcome.verdict, outcome.logs) == ("succeeded", [])
 
 
 def test_a_job_of_ones_own() -> None:

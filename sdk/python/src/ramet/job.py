@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LINES_ROOM = 512 << 10
 """How many letters of lines go with one request, 8 MiB of JSON at most: a letter may have six bytes."""
 
+KEPT_LINES = 10 * MAX_LOG_LINES
+"""How many lines of a job wait here while no node takes them; those behind are counted alone."""
+
 _NOTHING = "nothing is remembered here: the job is in no worker's hands"
 
 _current: ContextVar[Job | None] = ContextVar("ramet_job", default=None)
@@ -41,6 +44,7 @@ class Job:
         self._lock = threading.Lock()
         self._cause: Cause | None = None
         self._lines: list[wire.LogLine] = []
+        self._over = 0  # lines that came behind these, when there was no room
         self._closed = False
 
     @property
@@ -144,7 +148,9 @@ class Job:
         with self._lock:
             if self._closed:
                 return
-            self._lines += lines
+            room = max(KEPT_LINES - len(self._lines), 0)
+            self._lines += lines[:room]
+            self._over += len(lines[room:])
         if self._noted is not None:
             self._noted()
 
@@ -157,6 +163,8 @@ class Job:
         """Forget lines that were sent, and say whether there are more."""
         with self._lock:
             del self._lines[:count]
+            if self._over and not self._lines:  # they came behind all that was kept
+                self._lines, self._over = [_missing(self._over)], 0
             return bool(self._lines)
 
     def close(self) -> list[wire.LogLine]:
@@ -164,10 +172,14 @@ class Job:
         with self._lock:
             self._closed = True
             last = _first(self._lines[: -MAX_LOG_LINES - 1 : -1])[::-1]
-            missing = len(self._lines) - len(last)
+            missing = len(self._lines) - len(last) + self._over
         if missing:
-            last[0] = {"stream": "stderr", "line": f"{missing + 1} lines are missing here: they could not be sent"}
+            last[0] = _missing(missing + 1)
         return last
+
+
+def _missing(count: int) -> wire.LogLine:
+    return {"stream": "stderr", "line": f"{count} lines are missing here: they could not be sent"}
 
 
 def _first(lines: list[wire.LogLine]) -> list[wire.LogLine]:
