@@ -64,6 +64,7 @@ func newLoad(b board.Board) *load {
 func begin(ctx context.Context, b board.Board, from string, alone, overwrite bool) (*load, error) {
 	l, err := mark(ctx, b, from, alone, overwrite)
 	if err == nil && l.again {
+		l.goesOn = false // nothing is left to go on with
 		err = l.empty(ctx)
 	}
 	return l, err

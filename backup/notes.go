@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -13,6 +12,10 @@ import (
 // This file knows the keys that a load has written from those of others. Keys that nodes write show it by their
 // names. Any other is noted on the board in the very batch that writes it, so that a later run knows it as its own,
 // though what it was filled from has it no more.
+
+// notedTogether is how many keys are in one set: it is removed in one commit, and a board may take few
+// operations in one, of which each member is one.
+const notedTogether = 1000
 
 // notes are the keys of a space that are noted.
 type notes struct {
@@ -58,7 +61,7 @@ func (l *load) note(b *board.Batch, it item) {
 	if n.keys[it.key] {
 		return
 	}
-	if n.last == membersPage {
+	if n.last == notedTogether {
 		n.sets, n.last = n.sets+1, 0
 	}
 	n.last++
@@ -77,12 +80,8 @@ func (l *load) forget(ctx context.Context, s board.Space) error {
 	if n == nil {
 		return nil
 	}
-	batch := board.Batch{Space: s}
 	for i := n.sets; i >= 0; i-- {
-		batch.Delete(layout.Restored(i))
-	}
-	for part := range slices.Chunk(batch.Ops, board.MaxOps) {
-		if err := l.board.Commit(ctx, board.Batch{Space: s, Ops: part}); err != nil {
+		if err := l.board.Commit(ctx, *(&board.Batch{Space: s}).Delete(layout.Restored(i))); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -385,4 +386,45 @@ func TestACopyKnowsManyKeys(t *testing.T) {
 	}
 	unnoted(t, dst.Board)
 	lapsed(t, dst.Board)
+}
+
+// TestARestoreThatWasKilledIsBegunAgain: contexts have the same keys, of which each keeps its own.
+func TestARestoreThatWasKilledIsBegunAgain(t *testing.T) {
+	src := memboard.Open()
+	living(t, src)
+	for space := range board.Space(3) {
+		if err := src.Commit(t.Context(), *(&board.Batch{Space: space}).Set("job:99:1", board.Field{Name: "script", Value: strconv.Itoa(int(space))})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from := range 50 { // so many that the first are there before the last are read
+		batch := board.Batch{Space: 1}
+		for i := range 500 {
+			batch.Set(fmt.Sprint("note ", 500*from+i), board.Field{Name: "text", Value: strings.Repeat("x", 200)})
+		}
+		if err := src.Commit(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := written(t, src)
+	for driver, open := range allDrivers(t) {
+		t.Run(driver, func(t *testing.T) {
+			dst := open()
+			restore := func(b board.Board) error {
+				_, err := backup.Restore(t.Context(), bytes.NewReader(text), backup.Target{Board: b})
+				return err
+			}
+			if err := restore(&failing{Board: dst, last: true}); !errors.Is(err, errLast) {
+				t.Fatalf("got %v", err)
+			}
+			if err := restore(dst); err != nil {
+				t.Fatal(err)
+			}
+			for space := range board.Space(3) {
+				if recs, err := dst.Get(t.Context(), space, "job:99:1"); err != nil || recs[0].Get("script") != strconv.Itoa(int(space)) {
+					t.Errorf("space %d: got %v, %v", space, recs, err)
+				}
+			}
+		})
+	}
 }
