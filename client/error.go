@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,9 @@ import (
 
 // maxProblem bounds how much of an error's body is read.
 const maxProblem = 256 << 10 // bytes
+
+// maxRetryAfter is how long a node may have its callers wait.
+const maxRetryAfter = 30 * time.Second
 
 // Error is what a node answered instead of what was asked for. It unwraps to
 // the kind in package domain that its code names; "unauthenticated" counts as
@@ -52,8 +56,20 @@ func readProblem(resp *http.Response, where string) error {
 		}
 	}
 	e.Problem.Status = cmp.Or(e.Problem.Status, resp.StatusCode)
-	if seconds, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16); err == nil {
-		e.after = min(time.Duration(seconds), 30) * time.Second
-	}
+	e.after = retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	return e
+}
+
+// retryAfter reads a header Retry-After as RFC 9110 has it: whole seconds, or a date, which
+// counts from now. What is neither asks for no time.
+func retryAfter(text string, now time.Time) time.Duration {
+	text = strings.Trim(text, " \t")
+	seconds, err := strconv.ParseUint(text, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // then it is the largest number
+		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(now), 0), maxRetryAfter)
+	}
+	return 0
 }

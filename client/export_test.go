@@ -15,6 +15,9 @@ func Try(ctx context.Context, c *Client, o *api.Operation) error {
 	return err
 }
 
+// RetryAfter is exported for tests.
+var RetryAfter = retryAfter
+
 // MaxEvent is exported for tests.
 const MaxEvent = maxEvent
 

@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ from conftest import ROOT
 
 import ramet
 from ramet.calls import Call, Calls
+from ramet.client import _retry_after
 
 CONTRACT = json.loads((ROOT / "test" / "sdk" / "testdata" / "repeats.json").read_text())
 PLACE = ramet.Place("http://nina:7480", token="t")
@@ -129,3 +131,11 @@ def test_it_is_sent_again_where_the_contract_says_so(
     assert len(asked) == 2
     assert asked[0] == asked[1]
     assert rests[0] >= after
+
+
+WAITS = json.loads((ROOT / "test" / "sdk" / "testdata" / "retry_after.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("row", WAITS["headers"], ids=lambda row: row["header"][:40])
+def test_retry_after_is_read_as_in_the_other_languages(row: dict[str, Any]) -> None:
+    assert _retry_after(row["header"], parsedate_to_datetime(WAITS["now"]).timestamp()) == row["seconds"]

@@ -203,9 +203,20 @@ function refusal(answer: http.IncomingMessage, text: string, where: string): Ram
   } catch {
     err = new RametError(codes[status] ?? "internal", `${where} answered ${status} ${text.slice(0, 200)}`.trim());
   }
-  const after = Number(answer.headers["retry-after"]);
-  if (after > 0) err.retryAfter = Math.min(after, maxRetryAfter);
+  err.retryAfter = retryAfter(answer.headers["retry-after"] ?? "", Date.now());
   return err;
+}
+
+/**
+ * Reads a header Retry-After as RFC 9110 has it, in seconds: a whole number, or a date, which counts from now
+ * (milliseconds since 1970). What is neither asks for no time.
+ */
+export function retryAfter(text: string, now: number): number {
+  text = text.replace(/^[ \t]+|[ \t]+$/g, "");
+  // Date.parse takes much that is no date of HTTP, and one without a zone as local: those of HTTP are of GMT.
+  const date = /^[A-Z][a-z]+,? .*:\d\d( \d{4}| GMT)$/.test(text) ? text.replace(/( GMT)?$/, " GMT") : "";
+  const seconds = /^[0-9]+$/.test(text) ? Number(text) : (Date.parse(date) - now) / 1000;
+  return seconds > 0 ? Math.min(seconds, maxRetryAfter) : 0;
 }
 
 /** Waits after a failure: longer after several, never as long as others do, and at least as long as the node said. */

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Client } from "../dist/client.js";
+import { retryAfter } from "../dist/http.js";
 import { examples } from "./node.js";
 
 type Repeats = "always" | "with_key" | "never";
@@ -135,4 +136,12 @@ test("a node that refuses connections is waited for once it has answered, by wha
     const reads = ["show", "wait", "list", "explain", "bulk", "waitBulk", "read"];
     assert.equal(pauses.length, reads.includes(what) || what === "submit" || what === "register" ? 10 : 0, what);
   }
+});
+
+test("Retry-After is read as in the other languages", () => {
+  const table = JSON.parse(readFileSync(join(examples, "../test/sdk/testdata/retry_after.json"), "utf8")) as {
+    now: string; headers: { header: string; seconds: number }[];
+  };
+  assert(table.headers.length > 0);
+  for (const { header, seconds } of table.headers) assert.equal(retryAfter(header, Date.parse(table.now)), seconds, header);
 });

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from datetime import timezone
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -78,9 +81,23 @@ def _refusal(answer: httpx.Response) -> errors.ApiError:
         problem = errors.of_problem(answer.json(), answer.status_code)
     except ValueError:
         problem = errors.of_problem(None, answer.status_code)
-    text = answer.headers.get("Retry-After", "")
-    problem.retry_after = min(float(text), MAX_RETRY_AFTER) if text.isdigit() else 0.0
+    problem.retry_after = _retry_after(answer.headers.get("Retry-After", ""), time.time())
     return problem
+
+
+def _retry_after(text: str, now: float) -> float:
+    """Read a header Retry-After as RFC 9110 has it, in seconds: a whole number, or a date, which counts from now.
+
+    What is neither asks for no time.
+    """
+    text = text.strip(" \t")
+    if re.fullmatch("[0-9]+", text):
+        return min(float(text), MAX_RETRY_AFTER)
+    try:
+        at = parsedate_to_datetime(text).replace(tzinfo=timezone.utc)  # dates of HTTP are of GMT, said or not
+    except (ValueError, OverflowError):
+        return 0.0
+    return min(max(at.timestamp() - now, 0.0), MAX_RETRY_AFTER)
 
 
 def _read(call: Call[T], answer: httpx.Response) -> T:
