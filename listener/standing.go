@@ -151,7 +151,7 @@ func (w *Watch) one(ctx context.Context, member string, ends map[domain.StreamNa
 	case err != nil: // it stays so until somebody mends it: that is no matter of this look
 		if !w.told[member] {
 			w.told[member] = true
-			w.s.log.Warn("listener cannot be read", "context", uint32(tenant), "listener", name, "err", err)
+			w.s.log.Warn("listener cannot be read", "context", uint32(tenant), "key", layout.Listener(name), "err", err)
 		}
 		return nil, true
 	}
