@@ -281,7 +281,8 @@ func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) (understoo
 		if s.Listed() {
 			text = strings.ReplaceAll(text, "$ITEM", "${item}")
 		}
-		if !paramName.MatchString(name) || strings.Contains(text, "$${") || strings.Contains(text, "$(") || strings.Contains(text, "`") || bareName.MatchString(text) {
+		if !paramName.MatchString(name) || strings.Contains(text, "$${") || strings.Contains(text, "$(") ||
+			strings.Contains(text, "`") || bareName.MatchString(text) {
 			d.in.note(n.Line, "%s: %q cannot be given to a flow as it is: the step fails until it is written", f.at("params"), name+"="+text)
 			fault = "its param " + name
 			continue

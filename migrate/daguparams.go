@@ -91,7 +91,8 @@ func (d *daguReader) typedParam(f *fields) {
 		f.note(n, "%s: nothing is computed for a param: give it when the flow is submitted", f.at("eval"))
 	}
 	f.rest()
-	if p.Required = p.Required && p.Default == nil; !p.Required && p.Default == nil && p.TypeOr() == domain.TypeText && len(p.Enum) == 0 {
+	p.Required = p.Required && p.Default == nil
+	if !p.Required && p.Default == nil && p.TypeOr() == domain.TypeText && len(p.Enum) == 0 {
 		p.Default = new(string)
 	}
 	if len(goodParams(d.in, f.line, map[string]string{p.Name: ""})) > 0 {

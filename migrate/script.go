@@ -85,7 +85,7 @@ func dot(of, name string) string {
 
 // schedule adds a schedule for a blueprint, if it can be one.
 func (in *Imported) schedule(line int, names namer, of, cron, zone string, overlap domain.Overlap) {
-	s := domain.Schedule{Name: names.name(of, of), Blueprint: of, Cron: cron, Zone: zone, Overlap: overlap, CatchUp: new(domain.Span)} // none of them makes up a time
+	s := domain.Schedule{Name: names.name(of, of), Blueprint: of, Cron: cron, Zone: zone, Overlap: overlap, CatchUp: new(domain.Span)} // nothing is made up
 	if err := times(&s); err != nil {
 		in.note(line, "schedule: %v; left out", err)
 		return
