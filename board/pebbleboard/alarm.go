@@ -120,7 +120,7 @@ func (b *Board) Due(ctx context.Context, limit int, wait time.Duration) ([]board
 			s.end()
 			return look{found: true}, err
 		}
-		return look{next: next, wake: s.before(next), end: s.end}, nil
+		return look{in: between(now, next), wake: s.before(next), end: s.end}, nil
 	})
 	return out, err
 }
@@ -199,7 +199,7 @@ func (c *committer) armExpiry(at int64) {
 		return
 	}
 	c.expiryAt = at
-	d := time.Duration(at-time.Now().UnixMilli()) * time.Millisecond
+	d := time.Duration(at-c.b.clock.now()) * time.Millisecond
 	if c.expiry == nil {
 		c.expiry = time.AfterFunc(d, c.b.expireNow)
 		return

@@ -69,9 +69,9 @@ func (c *committer) guard(i int, g *board.Guard) error {
 	case board.GuardHeld:
 		return failed(i, g, l != nil && l.owner == g.Value && l.token == g.N)
 	case board.GuardLapsed:
-		return failed(i, g, l != nil && l.token == g.N && l.until <= c.now)
+		return failed(i, g, l != nil && l.token == g.N && l.until <= c.tick)
 	case board.GuardFree:
-		return failed(i, g, l == nil || l.until <= c.now)
+		return failed(i, g, l == nil || l.until <= c.tick)
 	case board.GuardLength, board.GuardItem:
 		return c.guardList(i, g, o)
 	}

@@ -47,13 +47,13 @@ type Config struct {
 // Board is a board in a data folder.
 type Board struct {
 	board.Plain
-	dir    string
-	cfg    Config
-	log    *slog.Logger
-	db     *pebble.DB
-	cache  *pebble.Cache
-	owner  *ownerFile
-	opened int64 // Unix ms
+	dir   string
+	cfg   Config
+	log   *slog.Logger
+	db    *pebble.DB
+	cache *pebble.Cache
+	owner *ownerFile
+	clock clock
 
 	queue   requests
 	groups  chan *written // from the committer, which closes it, to the syncer

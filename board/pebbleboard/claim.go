@@ -313,7 +313,7 @@ func (c *committer) lease(k *claiming, t *turn.Turn, o *object) error {
 	}
 	token, _ := strconv.ParseInt(rec.Get(board.FieldAttempt), 10, 64)
 	l := &lease{
-		o: o, owner: k.ask.Owner, token: token + 1, until: c.now + k.ask.Lease.Milliseconds(),
+		o: o, owner: k.ask.Owner, token: token + 1, until: c.tick + k.ask.Lease.Milliseconds(),
 		group: t.CapGroup(), marks: k.marks, at: absent,
 	}
 	rec = l.overlay(rec)
@@ -333,7 +333,7 @@ func (c *committer) lease(k *claiming, t *turn.Turn, o *object) error {
 	}
 	c.logClaim(k, l)
 	c.tell(o.id)
-	k.out = append(k.out, board.Claimed{Space: o.id.space, Item: o.id.name, Token: l.token, Until: time.UnixMilli(l.until), Record: rec})
+	k.out = append(k.out, board.Claimed{Space: o.id.space, Item: o.id.name, Token: l.token, Until: time.Now().Add(k.ask.Lease), Record: rec})
 	return nil
 }
 

@@ -18,6 +18,7 @@ type committer struct {
 	b     *Board
 	batch *pebble.Batch // of the group
 	now   int64         // Unix ms, of the group
+	tick  int64         // the same by the clock of leases; see clock
 	no    uint64        // number of the group
 	space board.Space   // of the board batch at work
 
@@ -164,7 +165,7 @@ func (c *committer) work(reqs []*request) (n int) {
 
 func (c *committer) begin() {
 	c.no = c.number()
-	c.now = time.Now().UnixMilli()
+	c.now, c.tick = c.b.clock.now(), c.b.clock.tick()
 	c.batch = c.b.db.NewBatch()
 	c.last = nil
 }

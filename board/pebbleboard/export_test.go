@@ -31,3 +31,6 @@ func Cached(b *Board) int64 { return b.cache.Metrics().Size }
 
 // Written is how many bytes were written to the log so far.
 func Written(b *Board) uint64 { return b.db.Metrics().WAL.BytesIn }
+
+// SetClock sets the machine's clock, as the board sees it.
+func SetClock(b *Board, ahead time.Duration) { b.clock.skew.Store(ahead.Milliseconds()) }

@@ -18,7 +18,7 @@ type lease struct {
 	o     *object
 	owner string
 	token int64
-	until int64  // Unix ms
+	until int64  // a tick; see clock
 	group string // CapGroup it counts to; "" for an occupied item
 	marks []board.Field
 	log   *claimLog
@@ -51,8 +51,8 @@ func put(fields []board.Field, name, value string) []board.Field {
 	return append(fields, board.Field{Name: name, Value: value})
 }
 
-func (l *lease) public() board.Lease {
-	return board.Lease{Space: l.o.id.space, Item: l.o.id.name, Owner: l.owner, Token: l.token, Until: time.UnixMilli(l.until)}
+func (l *lease) public(k *clock) board.Lease {
+	return board.Lease{Space: l.o.id.space, Item: l.o.id.name, Owner: l.owner, Token: l.token, Until: k.instant(l.until)}
 }
 
 // revive makes the lease of an item that was leased in an earlier life. It
@@ -156,8 +156,8 @@ func (h *lapseHeap) Pop() any {
 }
 
 // first returns up to limit leases that have run out, longest ago first, and
-// when the next does (math.MaxInt64: none is left).
-func (h lapseHeap) first(now int64, limit int) (out []board.Lease, next int64) {
+// at which tick the next does (math.MaxInt64: none is left).
+func (h lapseHeap) first(k *clock, tick int64, limit int) (out []board.Lease, next int64) {
 	if len(h) == 0 {
 		return nil, math.MaxInt64
 	}
@@ -165,10 +165,10 @@ func (h lapseHeap) first(now int64, limit int) (out []board.Lease, next int64) {
 	todo := placeHeap{h: h, places: []int{0}}
 	for len(todo.places) > 0 && len(out) < limit {
 		i := todo.places[0]
-		if h[i].until > now {
+		if h[i].until > tick {
 			return out, h[i].until
 		}
-		out = append(out, h[i].public())
+		out = append(out, h[i].public(k))
 		heap.Pop(&todo)
 		for k := 2*i + 1; k <= 2*i+2 && k < len(h); k++ {
 			heap.Push(&todo, k)
@@ -201,7 +201,7 @@ func (b *Board) Extend(ctx context.Context, owner string, ttl time.Duration, hel
 	answers := make([]board.Answer, len(held))
 	err := b.call(ctx, func(c *committer) (err error) {
 		for i, h := range held {
-			if answers[i], err = c.extend(h, owner, c.now+ttl.Milliseconds()); err != nil {
+			if answers[i], err = c.extend(h, owner, c.tick+ttl.Milliseconds()); err != nil {
 				return err
 			}
 		}
@@ -242,7 +242,7 @@ func (b *Board) Occupy(ctx context.Context, space board.Space, item, owner strin
 		return 0, err
 	}
 	err = b.call(ctx, func(c *committer) (err error) {
-		token, err = c.occupy(space, item, owner, c.now+ttl.Milliseconds())
+		token, err = c.occupy(space, item, owner, c.tick+ttl.Milliseconds())
 		return err
 	})
 	return token, err
@@ -261,8 +261,8 @@ func (c *committer) occupy(space board.Space, item, owner string, until int64) (
 	case l.owner == owner:
 		c.moveLease(l, until)
 		return l.token, nil
-	case l.until > c.now:
-		return 0, domain.Conflictf("%q is occupied by %s until %s", item, l.owner, time.UnixMilli(l.until).Format(time.RFC3339))
+	case l.until > c.tick:
+		return 0, domain.Conflictf("%q is occupied by %s until %s", item, l.owner, c.b.clock.instant(l.until).Format(time.RFC3339))
 	}
 	c.change(o)
 	c.unsetField(o, board.FieldQueue)
@@ -283,8 +283,8 @@ func (c *committer) occupy(space board.Space, item, owner string, until int64) (
 func (b *Board) Void(ctx context.Context, ownerPrefix string) error {
 	return b.call(ctx, func(c *committer) error {
 		for _, o := range c.objects {
-			if l := o.lease; l != nil && l.until > c.now && strings.HasPrefix(l.owner, ownerPrefix) {
-				c.moveLease(l, c.now)
+			if l := o.lease; l != nil && l.until > c.tick && strings.HasPrefix(l.owner, ownerPrefix) {
+				c.moveLease(l, c.tick)
 			}
 		}
 		return nil
@@ -299,9 +299,10 @@ func (b *Board) Expired(ctx context.Context, limit int, wait time.Duration) ([]b
 	var out []board.Lease
 	err := b.await(ctx, wait, func(int64) (l look, err error) {
 		err = b.call(ctx, func(c *committer) error {
-			out, l.next = c.lapses.first(c.now, limit)
+			var next int64
+			out, next = c.lapses.first(&c.b.clock, c.tick, limit)
 			if l.found = len(out) > 0; !l.found {
-				l.wake = c.waitLapse(l.next)
+				l.in, l.wake = between(c.tick, next), c.waitLapse(next)
 			}
 			return nil
 		})
@@ -327,7 +328,7 @@ func (b *Board) LeaseOf(ctx context.Context, space board.Space, item string) (fo
 		if err != nil || o.lease == nil {
 			return err
 		}
-		found, ok = o.lease.public(), true
+		found, ok = o.lease.public(&c.b.clock), true
 		return nil
 	})
 	return found, ok, err

@@ -33,7 +33,7 @@ func Open(dir string, cfg Config) (_ *Board, err error) {
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	cfg.CacheBytes = cmp.Or(cfg.CacheBytes, 32<<20)
 	b := &Board{
-		dir: filepath.Clean(dir), cfg: cfg, log: cfg.Logger, opened: time.Now().UnixMilli(),
+		dir: filepath.Clean(dir), cfg: cfg, log: cfg.Logger, clock: clock{born: time.Now()},
 		queue:  requests{wake: make(chan struct{}, 1)},
 		groups: make(chan *written, 64), fetches: make(chan *fetch, fetchBacklog),
 		counters: counters{last: map[ident]int64{}, fresh: map[ident]struct{}{}},
@@ -290,12 +290,12 @@ func (c *committer) loadExpiry() error {
 	return err
 }
 
-// heldUntil is until when a lease of an earlier life holds.
+// heldUntil is until which tick a lease of an earlier life holds.
 func (b *Board) heldUntil(owner string) int64 {
 	if b.cfg.Outside != "" && strings.HasPrefix(owner, b.cfg.Outside) {
-		return b.opened + b.cfg.OutsideFor.Milliseconds()
+		return b.cfg.OutsideFor.Milliseconds()
 	}
-	return b.opened
+	return 0
 }
 
 // loadPart is how many claims are taken up in one group.

@@ -43,7 +43,7 @@ func (b *Board) borrow(src pebble.Reader, id ident, want kind) (h header, body [
 	switch {
 	case err != nil:
 		err = b.readError(err)
-	case h.kind == kindNone || h.gone(time.Now().UnixMilli()):
+	case h.kind == kindNone || h.gone(b.clock.now()):
 	case h.kind != want:
 		err = domain.Invalidf("%q is a %s, not a %s", id.name, h.kind, want)
 	default:
@@ -217,7 +217,7 @@ func (b *Board) stat(id ident) (s board.Stat, err error) {
 	}
 	defer closer.Close()
 	var h header
-	if _, err := h.decode(v); err != nil || h.gone(time.Now().UnixMilli()) {
+	if _, err := h.decode(v); err != nil || h.gone(b.clock.now()) {
 		return s, b.readError(err)
 	}
 	s.Kind = kinds[h.kind]
@@ -291,7 +291,7 @@ func (b *Board) Keys(ctx context.Context, space board.Space, prefix, cursor stri
 		return nil, "", err
 	}
 	defer b.leave()
-	now := time.Now().UnixMilli()
+	now := b.clock.now()
 	for _, ns := range []byte{nsKey, nsQueue} {
 		from := prefix
 		if cursor != "" {

@@ -212,13 +212,21 @@ func errClosed() error { return domain.Unavailablef("board is closed") }
 // look is what one look at the state found.
 type look struct {
 	found bool
-	next  int64           // when to look again; math.MaxInt64: no moment is known
+	in    time.Duration   // look again after so long, at the latest
 	wake  <-chan struct{} // closed when looking again is worth it before that
 	end   func()          // ends the look, if not nil
 }
 
 // farAhead bounds timers: an instant may lie centuries ahead.
 const farAhead = 24 * time.Hour
+
+// between is the time from one instant, in milliseconds, to another; math.MaxInt64 is never.
+func between(now, then int64) time.Duration {
+	if then-now >= farAhead.Milliseconds() {
+		return farAhead
+	}
+	return time.Duration(max(then-now, 0)) * time.Millisecond
+}
 
 // await looks until something is found, at most for wait.
 func (b *Board) await(ctx context.Context, wait time.Duration, f func(now int64) (look, error)) error {
@@ -232,7 +240,7 @@ func (b *Board) await(ctx context.Context, wait time.Duration, f func(now int64)
 		if err := b.enter(ctx); err != nil {
 			return err
 		}
-		l, err := f(time.Now().UnixMilli())
+		l, err := f(b.clock.now())
 		b.leave()
 		if err == nil && !l.found && !last {
 			last, err = b.sleep(ctx, &l, deadline)
@@ -253,11 +261,7 @@ func (b *Board) await(ctx context.Context, wait time.Duration, f func(now int64)
 
 // sleep waits until looking again is worth it. It returns true at the deadline.
 func (b *Board) sleep(ctx context.Context, l *look, deadline <-chan time.Time) (bool, error) {
-	d := farAhead
-	if ms := l.next - time.Now().UnixMilli(); ms < farAhead.Milliseconds() {
-		d = time.Duration(max(ms, 0)) * time.Millisecond
-	}
-	due := time.NewTimer(d)
+	due := time.NewTimer(l.in)
 	defer due.Stop()
 	select {
 	case <-due.C:
