@@ -180,6 +180,11 @@ type Board interface {
 	// LeaseOf returns the lease on an item, also one that has run out.
 	LeaseOf(ctx context.Context, space Space, item string) (Lease, bool, error)
 
+	// Now is the board's clock, by which alarms come: a delay is counted from it. That is
+	// this machine's; or, where a server keeps the board, the server's, as last heard,
+	// whatever is done to this machine's clock.
+	Now() time.Time
+
 	// AlarmOf returns the instant an alarm is set at.
 	AlarmOf(ctx context.Context, space Space, name string) (time.Time, bool, error)
 

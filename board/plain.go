@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -57,12 +58,15 @@ type Unreadable struct {
 	Key   string // the key on the board, or the name of the alarm; "" where that cannot be told
 }
 
-// Plain is for drivers to embed that have no limits of their own, and nothing
-// that they could not read.
+// Plain is for drivers to embed that have no limits and no clock of their own, and
+// nothing that they could not read.
 type Plain struct{}
 
 // Limits implements [Board].
 func (Plain) Limits() Limits { return Limits{} }
+
+// Now implements [Board].
+func (Plain) Now() time.Time { return time.Now() }
 
 // Unreadable implements [Board].
 func (Plain) Unreadable(context.Context) ([]Unreadable, error) { return nil, nil }

@@ -191,6 +191,9 @@ func (b *Board) Due(ctx context.Context, limit int, wait time.Duration) ([]board
 	return out, err
 }
 
+// Now implements [board.Board].
+func (b *Board) Now() time.Time { return time.Now().Add(b.mirror.skew) }
+
 // AlarmOf implements [board.Board].
 func (b *Board) AlarmOf(ctx context.Context, space board.Space, key string) (at time.Time, ok bool, err error) {
 	err = b.read(ctx, func(m *mirror, _ int64) error {

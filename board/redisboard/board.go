@@ -30,6 +30,8 @@ type Board struct {
 
 	id        atomic.Pointer[string] // the board's that was opened; nil: not asked yet
 	databases atomic.Int64
+	time      atomic.Pointer[reading] // the server's clock; nil: not heard yet
+	skew      time.Duration           // of this machine's clock, in tests
 	facts     atomic.Pointer[facts]
 
 	closing context.Context // ends with Close
@@ -77,6 +79,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 		answer:  cfg.Answer,
 		leave:   cfg.LeaveConfig,
 		mayLose: cfg.MayLose,
+		skew:    cfg.skew,
 	}
 	b.facts.Store(&facts{})
 	b.closing, b.end = context.WithCancel(context.Background())
@@ -122,6 +125,9 @@ func (b *Board) start(ctx context.Context) error {
 		return err
 	}
 	if err := b.identify(ctx); err != nil {
+		return err
+	}
+	if err := b.readClock(ctx); err != nil {
 		return err
 	}
 	up := make(chan error, 1)

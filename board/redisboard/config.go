@@ -49,6 +49,8 @@ type Config struct {
 	// MayLose takes a server that throws keys away when its memory is full, with
 	// a note about it. Default: it is refused.
 	MayLose bool
+
+	skew time.Duration // of this machine's clock, in tests
 }
 
 func (c Config) filled() Config {

@@ -1,7 +1,9 @@
 package redisboard
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/internal/testwait"
 )
@@ -28,4 +30,10 @@ func (b *Board) AwaitSubscription(t testing.TB) {
 		defer b.listener.mu.Unlock()
 		return b.listener.conn != nil
 	})
+}
+
+// OpenSkewed opens a board on a machine whose clock is off.
+func OpenSkewed(ctx context.Context, url string, cfg Config, skew time.Duration) (*Board, error) {
+	cfg.skew = skew
+	return Open(ctx, url, cfg)
 }

@@ -25,6 +25,12 @@ func instant(score string) time.Time {
 	return time.UnixMilli(int64(f))
 }
 
+// fromNow is the instant so many milliseconds from now by this machine's clock: that of
+// the server, which ends leases, may be another.
+func (b *Board) fromNow(ms string) time.Time {
+	return time.Now().Add(b.skew + time.Duration(parseInt(ms))*time.Millisecond).Truncate(time.Millisecond)
+}
+
 // Extend implements [board.Board].
 func (b *Board) Extend(ctx context.Context, owner string, ttl time.Duration, held []board.Held) ([]board.Answer, error) {
 	if err := board.CheckLease(ttl); err != nil {
@@ -98,7 +104,7 @@ func (b *Board) Occupy(ctx context.Context, space board.Space, item, owner strin
 	case "kind":
 		return 0, domain.Invalidf("%q is a %s, not a record", item, answer[1])
 	case "held":
-		return 0, domain.Conflictf("%q is occupied by %s until %s", item, answer[1], instant(answer[2]).Format(time.RFC3339))
+		return 0, domain.Conflictf("%q is occupied by %s until %s", item, answer[1], b.fromNow(answer[2]).Format(time.RFC3339))
 	}
 	return parseInt(answer[1]), nil
 }
@@ -122,7 +128,7 @@ func (b *Board) LeaseOf(ctx context.Context, space board.Space, item string) (bo
 	if err != nil || len(f) < 3 {
 		return board.Lease{}, false, b.translate(err)
 	}
-	return board.Lease{Space: space, Item: item, Owner: f[0], Token: parseInt(f[1]), Until: instant(f[2])}, true, nil
+	return board.Lease{Space: space, Item: item, Owner: f[0], Token: parseInt(f[1]), Until: b.fromNow(f[2])}, true, nil
 }
 
 // Void implements [board.Board]. It looks at every lease, some at a time: it
@@ -180,7 +186,7 @@ func (b *Board) Expired(ctx context.Context, limit int, wait time.Duration) ([]b
 		rows, pause, err := b.readMoments(m)
 		for ; len(rows) >= 4; rows = rows[4:] {
 			if space, item, ok := cutMember(rows[0]); ok {
-				out = append(out, board.Lease{Space: space, Item: item, Owner: rows[1], Token: parseInt(rows[2]), Until: instant(rows[3])})
+				out = append(out, board.Lease{Space: space, Item: item, Owner: rows[1], Token: parseInt(rows[2]), Until: b.fromNow(rows[3])})
 			}
 		}
 		if len(out) > 0 {

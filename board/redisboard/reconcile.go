@@ -180,6 +180,9 @@ func (b *Board) reconcileLoop() {
 		case <-b.closing.Done():
 			return
 		}
+		if err := b.readClock(b.closing); err != nil && b.closing.Err() == nil {
+			b.log.Debug("the server's clock could not be read", "err", err)
+		}
 		if err := b.adopt(b.closing); err != nil && b.closing.Err() == nil {
 			b.log.Debug("contexts made by hand not looked for", "err", err)
 		}

@@ -4,7 +4,7 @@
 --   of       space, item
 --   void     owner prefix, which sorted set, then members
 --   expired  limit
--- Returns depend on it; see lease.go.
+-- Returns depend on it; see lease.go. When a lease ends is told as ms from now: who asks may have another time.
 
 local what = ARGV[3]
 local now = clock()
@@ -49,7 +49,7 @@ local function occupy()
     call('ZADD', setOf(f[3]), till, member)
     return { 'renewed', f[2] or '0' }
   end
-  if ends and ends > now then return { 'held', f[1], string.format('%.0f', ends) } end
+  if ends and ends > now then return { 'held', f[1], string.format('%.0f', ends - now) } end
   if ends and f[3] then
     call('ZREM', 'ramet:leases', member)
     at(space)
@@ -73,7 +73,7 @@ local function leaseOf()
   if f.err or not f[1] then return false end
   at(0)
   local ends = call('ZSCORE', setOf(f[3]), space .. '|' .. item)
-  return ends and { f[1], f[2] or '0', ends }
+  return ends and { f[1], f[2] or '0', string.format('%.0f', ends - now) }
 end
 
 local function void()
@@ -101,7 +101,7 @@ local function expired()
     if not f or f.err or not f[1] or not f[3] then
       stale[space or -1] = due[i]
     else
-      for _, v in ipairs({ due[i], f[1], f[2] or '0', due[i + 1] }) do out[#out + 1] = v end
+      for _, v in ipairs({ due[i], f[1], f[2] or '0', string.format('%.0f', due[i + 1] - now) }) do out[#out + 1] = v end
     end
   end
   -- Somebody else has deleted leased records: their slots are free again.
