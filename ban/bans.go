@@ -36,7 +36,7 @@ func New(b board.Board) *Bans { return &Bans{b} }
 // Errors: [domain.ErrInvalid]; [domain.ErrLimit] where there are too many;
 // [domain.ErrUnavailable].
 func (s *Bans) Set(ctx context.Context, b domain.Ban) (domain.Ban, error) {
-	now := time.Now()
+	now := s.board.Now()
 	b.AtMs = now.UnixMilli()
 	if err := b.Validate(); err != nil {
 		return b, err
@@ -95,7 +95,7 @@ func (s *Bans) Lift(ctx context.Context, scope domain.BanScope) (domain.Ban, err
 	}
 	var batch board.Batch
 	batch.Delete(layout.Ban(scope))
-	batch.SetAlarm(layout.BanAlarm(scope), time.Now())
+	batch.SetAlarm(layout.BanAlarm(scope), s.board.Now())
 	return b, s.board.Commit(ctx, batch)
 }
 
@@ -111,7 +111,7 @@ func (s *Bans) Get(ctx context.Context, scope domain.BanScope) (domain.Ban, erro
 		return domain.Ban{}, err
 	}
 	b, there, err := s.get(ctx, scope)
-	if err == nil && (!there || !b.InForce(time.Now())) {
+	if err == nil && (!there || !b.InForce(s.board.Now())) {
 		err = none(scope)
 	}
 	return b, err
@@ -176,7 +176,7 @@ func (s *Bans) settle(ctx context.Context, a board.Alarm, scope domain.BanScope)
 		if held, err = s.flowThere(ctx, scope); err != nil {
 			return err
 		}
-		if look := time.Now().Add(flowLook); again.IsZero() || look.Before(again) {
+		if look := s.board.Now().Add(flowLook); again.IsZero() || look.Before(again) {
 			again = look
 		}
 	}
@@ -227,7 +227,7 @@ func (s *Bans) settleCap(ctx context.Context, scope domain.BanScope) (ban domain
 	if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return ban, false, err
 	}
-	held = there && err == nil && ban.InForce(time.Now())
+	held = there && err == nil && ban.InForce(s.board.Now())
 	before, stopped := limits.Lookup(layout.BannedCapPrefix + field)
 	if field == "" {
 		return ban, held, nil
@@ -274,7 +274,7 @@ func (s *Bans) wakeParked(ctx context.Context, scope domain.BanScope) error {
 		return err
 	}
 	b := board.Batch{Space: space}
-	b.AlarmAt(name, at).SetAlarm(name, time.Now())
+	b.AlarmAt(name, at).SetAlarm(name, s.board.Now())
 	if err := s.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 		return err
 	}
@@ -287,5 +287,5 @@ func (s *Bans) Holds(ctx context.Context, scope domain.BanScope, level domain.Ba
 	if errors.Is(err, domain.ErrInvalid) {
 		return b, false, nil
 	}
-	return b, err == nil && there && b.Level.Covers(level) && b.InForce(time.Now()), err
+	return b, err == nil && there && b.Level.Covers(level) && b.InForce(s.board.Now()), err
 }

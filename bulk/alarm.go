@@ -48,7 +48,7 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 		b.Status = domain.BulkFinished
 		over(batch, b, next, revision)
 	default:
-		batch.Set(layout.Bulk(id), layout.EncodeBulk(b, next, revision+1)...).SetAlarm(a.Name, later(a.At))
+		batch.Set(layout.Bulk(id), layout.EncodeBulk(b, next, revision+1)...).SetAlarm(a.Name, later(a.At, e.board.Now()))
 	}
 	if err := e.board.Commit(ctx, *batch); err != nil {
 		return true, unlessChanged(err)
@@ -60,8 +60,8 @@ func (e *Engine) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, err
 }
 
 // later is now, but after an instant.
-func later(at time.Time) time.Time {
-	if now := time.Now(); now.UnixMilli() > at.UnixMilli() {
+func later(at, now time.Time) time.Time {
+	if now.UnixMilli() > at.UnixMilli() {
 		return now
 	}
 	return at.Add(time.Millisecond)

@@ -72,7 +72,7 @@ func (e *Engine) Begin(ctx context.Context, b domain.Bulk) (*domain.Bulk, error)
 	}
 	b.ID, b.Status = domain.BulkID(n), domain.BulkRunning
 	batch := board.Batch{Space: space}
-	batch.Absent(layout.Bulk(b.ID)).Set(layout.Bulk(b.ID), layout.EncodeBulk(&b, "", 1)...).SetAlarm(layout.BulkAlarm(b.ID), time.Now())
+	batch.Absent(layout.Bulk(b.ID)).Set(layout.Bulk(b.ID), layout.EncodeBulk(&b, "", 1)...).SetAlarm(layout.BulkAlarm(b.ID), e.board.Now())
 	return &b, e.rooms.Make(ctx, batch, func(ctx context.Context) error { return e.room(ctx, b.ContextID) })
 }
 

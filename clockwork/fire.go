@@ -60,8 +60,8 @@ func (s *Schedules) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, 
 	if err != nil {
 		return true, err
 	}
-	// A clock of this node that is behind the board's must not hold it up.
-	now := time.Now()
+	// A clock that is behind the one by which the alarm came must not hold it up.
+	now := s.board.Now()
 	if now.Before(a.At) {
 		now = a.At
 	}

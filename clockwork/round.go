@@ -46,9 +46,9 @@ func (u *Routines) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, e
 		return true, err
 	}
 	r := round{u: u, alarm: a, came: a.At, name: name, part: part, def: def, revision: revision, key: key, was: recs[0], state: layout.DecodeInstance(recs[0]),
-		now: time.Now()}
+		now: u.board.Now()}
 	if r.now.Before(a.At) {
-		r.now = a.At // this node's clock is behind the board's
+		r.now = a.At // a clock is behind the one by which the alarm came
 	}
 	return true, unlessChanged(r.step(ctx))
 }

@@ -142,7 +142,7 @@ func (u *Routines) start(ctx context.Context, b *board.Batch, r *domain.Routine)
 		if set {
 			b.AlarmAt(name, at) // or it is being cleared, by who saw the routine paused
 		} else {
-			b.SetAlarm(name, time.Now())
+			b.SetAlarm(name, u.board.Now())
 		}
 	}
 	return nil
@@ -303,7 +303,7 @@ func (u *Routines) hurry(ctx context.Context, space board.Space, name string, p 
 	b := board.Batch{Space: space}
 	b.Equal(key, layout.InstanceJob, "").Equal(key, layout.InstanceRound, roundText(i.Round))
 	i.NextMs = 0
-	b.Set(key, layout.EncodeInstance(i)...).SetAlarm(instanceAlarm(name, p), time.Now())
+	b.Set(key, layout.EncodeInstance(i)...).SetAlarm(instanceAlarm(name, p), u.board.Now())
 	return unlessChanged(u.board.Commit(ctx, b)) // it has just begun
 }
 

@@ -279,7 +279,7 @@ func (s *Schedules) setPaused(ctx context.Context, tenant domain.TenantID, name 
 func (s *Schedules) write(ctx context.Context, tenant domain.TenantID, name string,
 	change func(old *domain.Schedule, now time.Time) (*domain.Schedule, error), also ...func(b *board.Batch, now time.Time)) (*domain.Schedule, error) {
 	for range scheduleTries {
-		now := time.Now()
+		now := s.board.Now()
 		old, err := s.Show(ctx, tenant, name)
 		if err != nil && !errors.Is(err, domain.ErrNotFound) {
 			return nil, err

@@ -902,3 +902,32 @@ func TestLongErrorsOfSchedulesAreCut(t *testing.T) {
 		t.Errorf("got %d bytes, ending in %q", len(got), got[len(got)-6:])
 	}
 }
+
+// ahead is a board as a node has it whose own clock is ahead of the board's.
+type ahead struct {
+	*memboard.Board
+	by time.Duration
+}
+
+func (a ahead) Now() time.Time { return time.Now().Add(-a.by) }
+
+// TestANodeWhoseClockIsAheadMissesNoTime has a node handle a time when its own clock is
+// far beyond what may be made up: by the board's, it has just come.
+func TestANodeWhoseClockIsAheadMissesNoTime(t *testing.T) {
+	timers(t, func(r *timer) {
+		b := ahead{r.b, time.Hour}
+		r.s = clockwork.NewSchedules(b, r.flows, nil)
+		catchUp := domain.Span(60)
+		r.apply(domain.Schedule{Every: 60, CatchUp: &catchUp})
+		a := r.due() // by this clock it came long ago
+		if ours, err := r.s.HandleAlarm(t.Context(), a); !ours || err != nil {
+			t.Fatal(ours, err)
+		}
+		if s := r.show(); s.State.Fired != 1 || s.State.Missed != 0 {
+			t.Errorf("got %+v, want a flow and nothing missed", s.State)
+		}
+		if _, late, err := clockwork.Overdue(t.Context(), b); err != nil || late > 0 {
+			t.Errorf("the next is late by %v, %v, want not at all", late, err)
+		}
+	})
+}

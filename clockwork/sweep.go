@@ -47,7 +47,7 @@ func AlarmsWhere(b board.Board, log *slog.Logger, handle func(context.Context, b
 		name: func(a board.Alarm) point { return point{a.Space, a.Name, a.At.UnixMilli()} },
 		handle: func(ctx context.Context, a board.Alarm) error {
 			if late != nil {
-				late(time.Since(a.At))
+				late(b.Now().Sub(a.At))
 			}
 			known, err := handle(ctx, a)
 			if known || err != nil {
@@ -55,7 +55,7 @@ func AlarmsWhere(b board.Board, log *slog.Logger, handle func(context.Context, b
 			}
 			log.Error("alarm of an unknown kind; is this node too old for the board?", "alarm", a.Name, "context", uint32(a.Space))
 			later := board.Batch{Space: a.Space}
-			later.AlarmAt(a.Name, a.At).SetAlarm(a.Name, time.Now().Add(unknownLater))
+			later.AlarmAt(a.Name, a.At).SetAlarm(a.Name, b.Now().Add(unknownLater))
 			return unlessChanged(b.Commit(ctx, later))
 		}}
 	return Maintenance{Name: "alarms", Round: s.round}
@@ -65,12 +65,13 @@ func AlarmsWhere(b board.Board, log *slog.Logger, handle func(context.Context, b
 // how late it is; zero where there is none.
 func Overdue(ctx context.Context, b interface {
 	Due(ctx context.Context, limit int, wait time.Duration) ([]board.Alarm, error)
+	Now() time.Time
 }) (a board.Alarm, late time.Duration, err error) {
 	due, err := b.Due(ctx, 1, 0)
 	if err != nil || len(due) == 0 {
 		return a, 0, err
 	}
-	return due[0], max(0, time.Since(due[0].At)), nil
+	return due[0], max(0, b.Now().Sub(due[0].At)), nil
 }
 
 // Leases is the service that hands leases whose time has run out to recover.

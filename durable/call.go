@@ -80,7 +80,7 @@ func (s *Script) makeChild(c *call, id placeID, e Event, one *domain.Call) (p *p
 			return s.took(e, item), true, nil
 		case errors.Is(err, ErrLater):
 			// What is in the way is often over soon; the script's slot is for others meanwhile.
-			if over, err := s.hold(c, id, pending{until: time.Now().Add(callAgain)}); err != nil || !over {
+			if over, err := s.hold(c, id, pending{until: s.store.Now().Add(callAgain)}); err != nil || !over {
 				return nil, false, err
 			}
 		case errors.Is(err, ErrLost), errors.Is(err, domain.ErrUnavailable), c.ctx.Err() != nil:
@@ -163,7 +163,7 @@ func (s *Script) waitOther(c *call) (Answer, error) {
 	if first {
 		e := Event{Kind: DoWait, Name: id.name, N: id.n, Prerequisite: c.Prerequisite}
 		if c.TimeoutMs != nil {
-			e.UntilMs = time.Now().UnixMilli() + *c.TimeoutMs
+			e.UntilMs = s.store.Now().UnixMilli() + *c.TimeoutMs
 		}
 		if p, err = s.write(c.ctx, e); err != nil {
 			return Answer{}, err
@@ -182,7 +182,7 @@ func (s *Script) waitOther(c *call) (Answer, error) {
 			return Answer{}, err
 		case met:
 			came.Value = json.RawMessage("true")
-		case !what.until.IsZero() && time.Until(what.until) <= 0:
+		case !what.until.IsZero() && !what.until.After(s.store.Now()):
 			came.TimedOut = true
 		default:
 			if over, err := s.hold(c, id, what); err != nil || !over {

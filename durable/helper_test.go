@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/durable"
@@ -95,6 +96,8 @@ func (m *memory) Ended(_ context.Context, children []string) ([]*domain.ChildEnd
 	}
 	return ends, nil
 }
+
+func (*memory) Now() time.Time { return time.Now() }
 
 func (m *memory) Met(_ context.Context, p string, _ bool) (bool, error) {
 	if p == "never" {

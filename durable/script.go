@@ -39,6 +39,8 @@ type Store interface {
 	//
 	// Errors: [domain.ErrInvalid] for what is none, [domain.ErrConflict] for one that never will be.
 	Met(ctx context.Context, prerequisite string, first bool) (bool, error)
+	// Now is the clock by which the script goes on: its waits are counted from it.
+	Now() time.Time
 }
 
 // ErrLater says that a child cannot be made now, but may be later.
@@ -380,7 +382,7 @@ func (s *Script) done(c *call) (Answer, error) {
 	}
 	a := Answer{Done: true}
 	if c.RetryAfterMs != nil {
-		e.Kind, e.UntilMs = EventFailed, time.Now().UnixMilli()+*c.RetryAfterMs
+		e.Kind, e.UntilMs = EventFailed, s.store.Now().UnixMilli()+*c.RetryAfterMs
 		a = Answer{Again: true, AfterMs: *c.RetryAfterMs}
 	}
 	if _, err := s.write(c.ctx, e); err != nil {

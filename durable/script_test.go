@@ -361,3 +361,26 @@ func killed(t *testing.T, seed uint64) {
 		}
 	}
 }
+
+// elsewhere is a store whose clock is another machine's.
+type elsewhere struct {
+	durable.Store
+	ahead time.Duration
+}
+
+func (e elsewhere) Now() time.Time { return time.Now().Add(e.ahead) }
+
+// TestASleepIsCountedByTheStoresClock has a script sleep where the clock of its machine
+// is an hour off from the one that has it go on.
+func TestASleepIsCountedByTheStoresClock(t *testing.T) {
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			store := elsewhere{&memory{}, ahead}
+			s := durable.NewScript(store, "seed", func(bool) {})
+			want(t, s, `{"do":"sleep","name":"long","for_ms":60000}`, `{"done":false,"suspend":true}`)
+			if sus := s.Suspended(); sus == nil || !sus.Until().Equal(store.Now().Add(time.Minute)) {
+				t.Errorf("got %+v, want until a minute from %v", sus, store.Now())
+			}
+		})
+	}
+}

@@ -20,7 +20,7 @@ func (s *Script) sleep(c *call) (Answer, error) {
 		if c.UntilMs != nil {
 			e.UntilMs = *c.UntilMs
 		} else {
-			e.UntilMs = time.Now().UnixMilli() + *c.ForMs
+			e.UntilMs = s.store.Now().UnixMilli() + *c.ForMs
 		}
 		if p, err = s.write(c.ctx, e); err != nil {
 			return Answer{}, err
@@ -52,7 +52,7 @@ func (s *Script) wait(c *call) (Answer, error) {
 			}
 			break
 		}
-		if !what.until.IsZero() && time.Until(what.until) <= 0 { // what came in time counts, however late it is looked for
+		if !what.until.IsZero() && !what.until.After(s.store.Now()) { // what came in time counts, however late it is looked for
 			delete(s.pending, id)
 			came.TimedOut = true
 			if _, err := s.write(c.ctx, came); err != nil {
@@ -71,7 +71,7 @@ func (s *Script) wait(c *call) (Answer, error) {
 func (s *Script) newWait(c *call, id placeID) (*place, error) {
 	e := Event{Kind: DoWait, Name: id.name, N: id.n, Signal: cmp.Or(c.Signal, c.Name)}
 	if c.TimeoutMs != nil {
-		e.UntilMs = time.Now().UnixMilli() + *c.TimeoutMs
+		e.UntilMs = s.store.Now().UnixMilli() + *c.TimeoutMs
 	}
 	if p, err := s.take(c.ctx, e); err != nil || p != nil {
 		return p, err
@@ -105,7 +105,7 @@ func (s *Script) hold(c *call, id placeID, what pending) (over bool, err error) 
 	for {
 		left := time.Duration(math.MaxInt64)
 		if !what.until.IsZero() {
-			left = time.Until(what.until)
+			left = what.until.Sub(s.store.Now())
 		}
 		switch {
 		case s.failed != nil:

@@ -50,7 +50,7 @@ func (e *Engine) Act(ctx context.Context, tenant domain.TenantID, id domain.Flow
 	if err != nil {
 		return false, err
 	}
-	now := time.Now()
+	now := e.board.Now()
 	o.ID, o.AtMs = rand.Text()[:12], now.UnixMilli()
 	text, err := json.Marshal(o)
 	if err != nil {

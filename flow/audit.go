@@ -34,7 +34,7 @@ func (e *Engine) LookWithin(ctx context.Context, tenant domain.TenantID, within 
 }
 
 func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration, looks bool) (domain.Audit, error) {
-	a := auditor{looker: looker{Engine: e, space: layout.SpaceOf(tenant), now: time.Now()}, looks: looks, lacking: map[string]int{}}
+	a := auditor{looker: looker{Engine: e, space: layout.SpaceOf(tenant), now: e.board.Now()}, looks: looks, lacking: map[string]int{}}
 	var after board.LiveItem
 	for {
 		page, err := e.board.Live(ctx, a.space, after, listPage)

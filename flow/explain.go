@@ -59,7 +59,7 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id domain.
 		return domain.FlowExplanation{}, err
 	}
 	for range explainTries {
-		l := looker{Engine: e, space: p.space, now: time.Now()}
+		l := looker{Engine: e, space: p.space, now: e.board.Now()}
 		x, err := l.standing(ctx, p, r)
 		if err == nil {
 			err = e.explainJobs(ctx, tenant, id, &x)

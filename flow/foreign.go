@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -98,7 +97,7 @@ func (e *Engine) takeOverOne(ctx context.Context, p ref) (taken bool, err error)
 			return false, err
 		}
 	}
-	now := time.Now()
+	now := e.board.Now()
 	key := domain.FlowKey(p.id)
 	b := board.Batch{Space: p.space}
 	b.Absent(layout.FlowState(p.id)).Equal(key, layout.FlowStatus, string(f.Status))

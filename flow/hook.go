@@ -98,7 +98,7 @@ func (e *Engine) call(ctx context.Context, b *board.Batch, p ref, c calling) err
 		return err
 	}
 	key := j.Key().String()
-	if list := work.AddFlowJob(b, j, work.Place{}, time.Now()); list != "" {
+	if list := work.AddFlowJob(b, j, work.Place{}, e.board.Now()); list != "" {
 		b.PushLeft(list, key)
 	}
 	b.Set(v.Key(), board.Field{Name: layout.FlowHook(on), Value: key})

@@ -163,7 +163,7 @@ func (t *tending) giveUp(ctx context.Context, cause error) {
 		t.back(ctx)
 		return
 	}
-	s := &seen{flow: f, now: time.Now()}
+	s := &seen{flow: f, now: t.board.Now()}
 	if err := t.lookParent(ctx, s); err != nil {
 		t.back(ctx)
 		return

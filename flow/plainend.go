@@ -48,7 +48,7 @@ func (k *keeper) endInSpace(ctx context.Context, space board.Space, list []*tend
 	if err != nil {
 		return list // each for itself says what is wrong
 	}
-	now := time.Now()
+	now := k.board.Now()
 	var batches []board.Batch
 	var of []*tending
 	var flows []*seen

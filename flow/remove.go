@@ -81,7 +81,7 @@ func (t *tending) remove(ctx context.Context, s *seen, forget bool) error {
 func (t *tending) removeLater(ctx context.Context, cause error) error {
 	t.log.Debug("flow not removed yet: the archive must have it first", "flow", uint32(t.ref.id), "context", uint32(t.ref.space), "err", cause)
 	b := t.batch()
-	b.SetAlarm(layout.FlowAlarm(layout.AlarmFlow, t.ref.id), time.Now().Add(archiveAgain))
+	b.SetAlarm(layout.FlowAlarm(layout.AlarmFlow, t.ref.id), t.board.Now().Add(archiveAgain))
 	b.Set(layout.FlowWaits(t.ref.id), board.Field{Name: layout.WaitsArmed, Value: "1"})
 	b.Release(t.claimed.Item)
 	if err := t.board.Commit(ctx, b); err != nil {

@@ -118,7 +118,7 @@ func (t *tending) look(ctx context.Context) (s seen, err error) {
 		return s, err
 	}
 	s.more = len(s.ended) == endedMost || len(s.orders) == ordersMost
-	s.now = time.Now()
+	s.now = t.board.Now()
 	return s, nil
 }
 

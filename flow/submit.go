@@ -51,7 +51,7 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, reqs []Requ
 	}
 	ctx, cancel := context.WithTimeout(ctx, submitWithin)
 	defer cancel()
-	s := submission{e: e, space: layout.SpaceOf(tenant), now: time.Now(), receipts: make([]Receipt, len(reqs)), drafts: make([]*draft, len(reqs))}
+	s := submission{e: e, space: layout.SpaceOf(tenant), now: e.board.Now(), receipts: make([]Receipt, len(reqs)), drafts: make([]*draft, len(reqs))}
 	for i, r := range reqs {
 		s.drafts[i], s.receipts[i].Err = e.draft(ctx, tenant, r)
 		if s.receipts[i].Err == nil {
@@ -469,13 +469,13 @@ func (s *submission) writeParts(ctx context.Context, d *draft) error {
 	head := board.Batch{Space: s.space}
 	s.head(&head, d)
 	alarm := layout.FlowAlarm(layout.AlarmFlowWrite, d.flow.ID)
-	head.SetAlarm(alarm, time.Now().Add(writeWithin))
+	head.SetAlarm(alarm, s.e.board.Now().Add(writeWithin))
 	if err := s.e.board.Commit(ctx, head); err != nil {
 		return err
 	}
 	written := func(b *board.Batch) {
 		b.Equal(d.flow.Key(), layout.FlowStatus, string(domain.FlowDispatched)) // it was not swept
-		b.SetAlarm(alarm, time.Now().Add(writeWithin))
+		b.SetAlarm(alarm, s.e.board.Now().Add(writeWithin))
 	}
 	if err := s.writePlan(ctx, d, written); err != nil {
 		return err
@@ -513,7 +513,7 @@ func (s *submission) last(d *draft, alarm string) board.Batch {
 func (s *submission) giveUp(ctx context.Context, d *draft) {
 	b := board.Batch{Space: s.space}
 	b.Equal(d.flow.Key(), layout.FlowStatus, string(domain.FlowDispatched))
-	b.SetAlarm(layout.FlowAlarm(layout.AlarmFlowWrite, d.flow.ID), time.Now())
+	b.SetAlarm(layout.FlowAlarm(layout.AlarmFlowWrite, d.flow.ID), s.e.board.Now())
 	// Where this fails too, the alarm comes a little later.
 	_ = s.e.board.Commit(context.WithoutCancel(ctx), b)
 }

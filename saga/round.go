@@ -76,8 +76,9 @@ func doesNotFit(err error) bool {
 
 // round deals with some messages, in order, in as few commits as they fit into.
 type round struct {
-	s   *shard
-	now time.Time
+	s     *shard
+	now   time.Time // by the board's clock: its timers come by it
+	began time.Time
 
 	todo        []pending
 	newest      *compiled
@@ -121,7 +122,7 @@ type instance struct {
 
 // round handles messages and returns when that is durable.
 func (s *shard) round(ctx context.Context, todo []pending) error {
-	r := &round{s: s, now: time.Now(), todo: todo, newest: s.newest, instances: map[string]*instance{}, seen: map[string]bool{},
+	r := &round{s: s, now: s.e.board.Now(), began: time.Now(), todo: todo, newest: s.newest, instances: map[string]*instance{}, seen: map[string]bool{},
 		deadLetters: map[string]*domain.DeadLetter{}, had: map[asideOf]int{}, over: map[asideOf]bool{}, more: map[*source]int{}}
 	if err := r.prepare(ctx); err != nil {
 		return err
@@ -351,6 +352,6 @@ func (r *round) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	s.e.cfg.Observer.SagaEvents(s.saga, r.transitions, r.passed, r.deferred, time.Since(r.now))
+	s.e.cfg.Observer.SagaEvents(s.saga, r.transitions, r.passed, r.deferred, time.Since(r.began))
 	return nil
 }

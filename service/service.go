@@ -90,6 +90,7 @@ type Records interface {
 	Unreadable(ctx context.Context) ([]board.Unreadable, error)
 	Discard(ctx context.Context, name string) error
 	Due(ctx context.Context, limit int, wait time.Duration) ([]board.Alarm, error)
+	Now() time.Time
 	Watch(ctx context.Context, space board.Space, prefix string) (<-chan board.Event, error)
 }
 

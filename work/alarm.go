@@ -66,7 +66,7 @@ func (e *Engine) startDelayed(ctx context.Context, a board.Alarm, key domain.Job
 	}
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
-	b.Countdown(key.String(), layout.JobWaits, queue.Of(j), key.String(), ready(time.Now()))
+	b.Countdown(key.String(), layout.JobWaits, queue.Of(j), key.String(), ready(e.board.Now()))
 	return e.board.Commit(ctx, b)
 }
 
@@ -82,7 +82,7 @@ func (e *Engine) startRetry(ctx context.Context, a board.Alarm, key domain.JobKe
 	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
 	b.Equal(key.String(), layout.JobLeaseOwner, j.LeaseOwner)
 	if j.LeaseOwner == "" {
-		e.requeue(&b, j, time.Now())
+		e.requeue(&b, j, e.board.Now())
 	}
 	// Else a doubled entry in the queue let it begin before its time: the end
 	// of that attempt, or of its lease, decides what comes next.
@@ -127,6 +127,6 @@ func (e *Engine) giveUp(ctx context.Context, a board.Alarm, j *domain.Job, reaso
 	b.AlarmAt(a.Name, a.At).Free(j.Key().String())
 	b.Equal(j.Key().String(), layout.JobStatus, string(j.Status))
 	e.clearWaits(&b, j)
-	e.end(ctx, &b, j, ending{status: domain.JobError, reason: reason, text: text}, time.Now())
+	e.end(ctx, &b, j, ending{status: domain.JobError, reason: reason, text: text}, e.board.Now())
 	return e.board.Commit(ctx, b)
 }

@@ -346,7 +346,7 @@ func (a *auditor) notQueued(ctx context.Context, j *domain.Job) error {
 		return a.repair(ctx, b, &domain.Finding{Key: key, Text: textUnqueued + "; " + again.Did})
 	}
 	// A foreign runner has it, or had it: an alarm looks after it.
-	now := time.Now()
+	now := a.e.board.Now()
 	asSeen(&b, j)
 	if !j.Final() && j.StartedMs <= j.QueuedMs { // how long it had waited before is not that runner's time
 		b.Set(key, board.Field{Name: layout.JobStartedMs, Value: strconv.FormatInt(now.UnixMilli(), 10)})

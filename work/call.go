@@ -314,7 +314,7 @@ func (e *Engine) called(ctx context.Context, a board.Alarm, key domain.JobKey) e
 			break
 		}
 		b.ClearAlarm(layout.Alarm(layout.AlarmRetry, key))
-		e.requeue(&b, j, time.Now())
+		e.requeue(&b, j, e.board.Now())
 	}
 	return e.board.Commit(ctx, b)
 }

@@ -136,7 +136,7 @@ func (x *run) suspend(ctx context.Context, b *board.Batch, sus *domain.Suspensio
 // letGoFor is suspend where it is known how many signals were sent, and whether one of
 // them is what the script waits for: then it goes on at once.
 func (x *run) letGoFor(b *board.Batch, sus *domain.Suspension, sent string, came bool) ended {
-	now := time.Now()
+	now := x.r.e.board.Now()
 	what := ended{status: domain.JobStarted, text: "suspended in " + suspendedIn(sus), suspended: sus}
 	b.Equal(x.Claimed.Item, layout.JobCancel, "")
 	b.Equal(x.Claimed.Item, layout.JobSignalSent, sent)
@@ -236,14 +236,14 @@ func (e *Engine) explainSuspended(ctx context.Context, space board.Space, j *dom
 	}
 	alarm := layout.Alarm(kind, j.Key())
 	at, set, err := e.board.AlarmOf(ctx, space, alarm)
-	if putOff := came && at.After(time.Now().Add(auditAge)); err != nil || set && !putOff {
+	if putOff := came && at.After(e.board.Now().Add(auditAge)); err != nil || set && !putOff {
 		return x, err
 	}
 	x.Standing, x.Text = domain.StandingStuck, text
 	x.Mend = &Mend{Does: "has it looked at", Did: "it is looked at", Add: func(b *board.Batch) {
 		asRead(b, j, layout.JobNextRetryMs, layout.JobAttempt)
 		b.Free(x.Key)
-		b.SetAlarm(alarm, time.Now())
+		b.SetAlarm(alarm, e.board.Now())
 	}}
 	return x, nil
 }
@@ -252,6 +252,9 @@ func (e *Engine) explainSuspended(ctx context.Context, space board.Space, j *dom
 type steps struct{ x *run }
 
 var _ durable.Store = (*steps)(nil)
+
+// Now is the board's clock: the alarm that has the script go on comes by it.
+func (h *steps) Now() time.Time { return h.x.r.e.board.Now() }
 
 // Load reads it. That of a first attempt is empty, unless it was forked.
 func (h *steps) Load(ctx context.Context) ([]string, error) {

@@ -121,7 +121,8 @@ type Engine struct {
 	workers workerCache
 	// sessions are how far attempts of workers have come in what their jobs remember.
 	sessions  sessions
-	callFlows Flows // that scripts call; nil: none
+	times     attemptTimes // of attempts of workers
+	callFlows Flows        // that scripts call; nil: none
 
 	mu      sync.Mutex
 	runners map[*Runner]struct{} // those in this process, for cancel at once

@@ -38,7 +38,7 @@ func (x *explained) outlook() domain.Outlook {
 func (e *Engine) queuedAgain(j *domain.Job, free func(b *board.Batch)) *Mend {
 	return &Mend{Does: "queues it again", Did: "queued again", Add: func(b *board.Batch) {
 		free(b)
-		e.requeue(b, j, time.Now())
+		e.requeue(b, j, e.board.Now())
 	}}
 }
 

@@ -156,7 +156,7 @@ func (e *Engine) cascade(ctx context.Context, a board.Alarm, key domain.JobKey) 
 			return err
 		}
 	}
-	now := time.Now()
+	now := e.board.Now()
 	told := func() board.Batch {
 		b := board.Batch{Space: a.Space}
 		b.AlarmAt(a.Name, a.At)
@@ -188,7 +188,7 @@ func (e *Engine) cascadePage(ctx context.Context, a board.Alarm, key domain.JobK
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := e.board.Now()
 	if wait > 0 {
 		b := board.Batch{Space: a.Space}
 		b.AlarmAt(a.Name, a.At).SetAlarm(a.Name, laterThan(a.At, now.Add(wait)))
@@ -240,7 +240,7 @@ func (e *Engine) failFollowers(ctx context.Context, space board.Space, entries [
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := e.board.Now()
 	var batches []board.Batch
 	var of, held []domain.JobKey
 	for i, r := range recs {
@@ -300,7 +300,7 @@ func (e *Engine) endUnheld(ctx context.Context, space board.Space, key domain.Jo
 		case j.LeaseOwner != "":
 			return errHeld
 		}
-		if err := e.board.Commit(ctx, e.unheldEnd(ctx, space, j, n, time.Now())); !errors.Is(err, domain.ErrConflict) {
+		if err := e.board.Commit(ctx, e.unheldEnd(ctx, space, j, n, e.board.Now())); !errors.Is(err, domain.ErrConflict) {
 			return err
 		}
 	}

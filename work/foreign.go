@@ -197,11 +197,11 @@ func (x *run) adoptValid(b *board.Batch) (done bool, what ended, err error) {
 		var failed *dependencyError
 		switch {
 		case errors.As(err, &failed):
-			scanFlows(b, time.Now())
+			scanFlows(b, x.r.e.board.Now())
 			n := ending{status: domain.JobError, reason: domain.ReasonDependencyFailed, text: err.Error()}
 			return true, x.end(b, n), nil
 		case errors.Is(err, domain.ErrInvalid):
-			scanFlows(b, time.Now())
+			scanFlows(b, x.r.e.board.Now())
 			return true, x.end(b, invalid(err)), nil
 		case err != nil && lease.IsGone(err):
 			return true, ended{reason: reasonLost}, nil
@@ -220,7 +220,7 @@ func (e *dependencyError) Unwrap() error { return domain.ErrConflict }
 
 // adoptOnce tries that once. leaves is true where the job is not to run now, or not here.
 func (x *run) adoptOnce() (leaves bool, err error) {
-	now := time.Now()
+	now := x.r.e.board.Now()
 	s := submission{e: x.r.e, space: x.Claimed.Space, now: now}
 	b := x.heldBatch()
 	j := x.job
@@ -291,7 +291,7 @@ func (e *Engine) watchForeign(ctx context.Context, a board.Alarm, key domain.Job
 	case j.Script == "" && j.ScriptType == "" || j.Waits > 0:
 		return e.clear(ctx, a) // nobody has written it yet, or it is queued when it is ready
 	}
-	now := time.Now()
+	now := e.board.Now()
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).Free(key.String())
 	b.Equal(key.String(), layout.JobStatus, string(j.Status))
@@ -414,7 +414,7 @@ func earlier(a, b time.Time) time.Time {
 // ended in error, as long as it has retries: after at least some time.
 func (e *Engine) retryForeign(ctx context.Context, a board.Alarm, j *domain.Job, after time.Duration) error {
 	key := j.Key().String()
-	now := time.Now()
+	now := e.board.Now()
 	next := now.Add(max(e.backoff(j.Retry, j.Failures+1), min(after, domain.MaxRetryDelay*time.Second)))
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name).Free(key)
@@ -450,7 +450,7 @@ func (x *run) leaveForeign() (done bool, what ended, err error) {
 	b.Equal(x.Claimed.Item, layout.JobTakenBy, strconv.FormatUint(uint64(x.job.TakenBy), 10))
 	b.Release(x.Claimed.Item)
 	b.Unset(x.Claimed.Item, layout.JobRunnerID)
-	b.SetAlarm(layout.Alarm(layout.AlarmForeign, x.key), time.Now().Add(foreignLook))
+	b.SetAlarm(layout.Alarm(layout.AlarmForeign, x.key), x.r.e.board.Now().Add(foreignLook))
 	err = x.r.e.board.Commit(x.Ctx, b)
 	switch {
 	case err == nil:
@@ -466,7 +466,7 @@ func (x *run) leaveForeign() (done bool, what ended, err error) {
 // nobody is to go on without what he needs, as though there were none.
 func (e *Engine) settleForeign(ctx context.Context, a board.Alarm, j *domain.Job, unread error) error {
 	key := j.Key().String()
-	now := time.Now()
+	now := e.board.Now()
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At).ClearAlarm(a.Name)
 	asRead(&b, j, layout.JobFinishedMs)

@@ -279,7 +279,7 @@ func (f *takings) look(ctx context.Context, space board.Space, items []string, a
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := f.e.board.Now()
 	var batches []board.Batch
 	for i, rec := range recs {
 		key, err := jobItem(items[i])

@@ -94,7 +94,7 @@ func (x *run) park(b *board.Batch, by domain.Ban) {
 	b.Set(item, board.Field{Name: layout.JobParked, Value: scope})
 	b.PushRight(layout.Parked(scope), item)
 	b.Add(layout.Parkings(scope), layout.ParkingsCount, 1)
-	b.SetAlarm(layout.ParkedAlarm(scope), time.Now().Add(parkedSoon))
+	b.SetAlarm(layout.ParkedAlarm(scope), x.r.e.board.Now().Add(parkedSoon))
 }
 
 // unpark handles the alarm of a list of parked jobs: one page of them goes
@@ -109,7 +109,7 @@ func (e *Engine) unpark(ctx context.Context, a board.Alarm, scope domain.BanScop
 	b := board.Batch{Space: a.Space}
 	b.AlarmAt(a.Name, a.At)
 	if holds {
-		b.SetAlarm(a.Name, time.Now().Add(parkedLook))
+		b.SetAlarm(a.Name, e.board.Now().Add(parkedLook))
 		return e.board.Commit(ctx, b)
 	}
 	list, counter := layout.Parked(scope.String()), layout.Parkings(scope.String())
@@ -135,7 +135,7 @@ func (e *Engine) unpark(ctx context.Context, a board.Alarm, scope domain.BanScop
 	for i := len(page) - 1; i >= 0; i-- {
 		e.unparkOne(&b, page[i], jobs[i], scope)
 	}
-	b.SetAlarm(a.Name, laterThan(a.At, time.Now()))
+	b.SetAlarm(a.Name, laterThan(a.At, e.board.Now()))
 	return e.board.Commit(ctx, b)
 }
 

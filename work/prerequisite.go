@@ -269,13 +269,13 @@ func (e *Engine) nowUnmet(b *board.Batch, j *domain.Job, rec board.Record, unmet
 			b.Equal(key, layout.JobLeaseOwner, "")
 			asRead(b, j, layout.JobAttempt, layout.JobNextRetryMs)
 			b.ClearAlarm(layout.Alarm(layout.AlarmRetry, j.Key()))
-			e.requeue(b, j, time.Now())
+			e.requeue(b, j, e.board.Now())
 		}
 	case len(unmet) == 0:
 		b.ClearAlarm(layout.Alarm(layout.AlarmPrereq, j.Key()))
 		b.Unset(key, layout.JobUnmet)
 		e.unwant(b, j)
-		b.Countdown(key, layout.JobWaits, queue.Of(j), key, ready(time.Now()))
+		b.Countdown(key, layout.JobWaits, queue.Of(j), key, ready(e.board.Now()))
 	case len(unmet) < len(layout.Unmet(rec)):
 		b.Set(key, layout.UnmetField(unmet))
 	}
@@ -395,7 +395,7 @@ func (e *Engine) MarkMet(ctx context.Context, tenant domain.TenantID, name strin
 	}
 	space := layout.SpaceOf(tenant)
 	b := board.Batch{Space: space}
-	b.Set(layout.Met(name), board.Field{Name: layout.MetAt, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)})
+	b.Set(layout.Met(name), board.Field{Name: layout.MetAt, Value: strconv.FormatInt(e.board.Now().UnixMilli(), 10)})
 	if err := e.board.Commit(ctx, b); err != nil {
 		return err
 	}
@@ -432,7 +432,7 @@ func (e *Engine) wake(ctx context.Context, space board.Space, keys []string) err
 			if !is {
 				continue
 			}
-			now := time.Now()
+			now := e.board.Now()
 			if now.UnixMilli() == at.UnixMilli() {
 				now = now.Add(time.Millisecond) // or a look at that instant would not conflict
 			}

@@ -92,7 +92,7 @@ func (e *Engine) tellAll(ctx context.Context, space board.Space, key domain.JobK
 
 // restart puts together the commit by which j begins anew.
 func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) (board.Batch, error) {
-	now := time.Now()
+	now := e.board.Now()
 	key := j.Key().String()
 	b := board.Batch{Space: space}
 	b.Equal(key, layout.JobStatus, string(domain.JobError))

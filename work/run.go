@@ -229,7 +229,7 @@ func (x *run) stopped(b *board.Batch, out script.Outcome, cause error) (what end
 		return x.letDown(b), true
 	case errors.Is(cause, script.ErrDraining):
 		what := x.giveBack(b)
-		x.noteEnd(b, what.text, "the next begins when a node takes it", time.Now())
+		x.noteEnd(b, what.text, "the next begins when a node takes it", x.r.e.board.Now())
 		return what, true
 	case errors.Is(cause, script.ErrCancelled):
 		n := cancelled(x.canceller())
@@ -269,7 +269,7 @@ func (x *run) end(b *board.Batch, n ending) ended {
 	} else if x.Claimed.Token > 1 || x.folder.hasCheckpoint() {
 		b.Delete(layout.Checkpoint(x.key))
 	}
-	x.r.e.end(context.WithoutCancel(x.Ctx), b, x.job, n, time.Now())
+	x.r.e.end(context.WithoutCancel(x.Ctx), b, x.job, n, x.r.e.board.Now())
 	return ended{status: n.status, reason: n.reason, text: n.text}
 }
 
@@ -295,7 +295,7 @@ func (x *run) addLogs(b *board.Batch) {
 // tryLater sets the alarm for the next attempt, which begins after at least
 // some time.
 func (x *run) tryLater(b *board.Batch, n ending, after time.Duration) ended {
-	now := time.Now()
+	now := x.r.e.board.Now()
 	wait := x.r.e.backoff(x.job.Retry, x.job.Failures+1)
 	if after = min(after, domain.MaxRetryDelay*time.Second); after > wait {
 		wait = after
@@ -336,7 +336,7 @@ func (x *run) giveBack(b *board.Batch) ended {
 	x.addLogs(b)
 	x.addCheckpoint(b)
 	x.job.ScriptType = cmp.Or(x.job.ScriptType, x.claimer.typ)
-	x.r.e.requeue(b, x.job, time.Now())
+	x.r.e.requeue(b, x.job, x.r.e.board.Now())
 	return ended{status: domain.JobStarted, text: givenBack}
 }
 
@@ -363,7 +363,7 @@ func (x *run) letDown(b *board.Batch) ended {
 	b.Set(x.Claimed.Item, lossesField(losses))
 	what.lost = true
 	what.text = "put back: its lease could not be renewed in time"
-	x.noteEnd(b, what.text, "the next begins when a node takes it", time.Now())
+	x.noteEnd(b, what.text, "the next begins when a node takes it", x.r.e.board.Now())
 	return what
 }
 
@@ -394,7 +394,7 @@ func (x *run) unable(b *board.Batch, err error) ended {
 	if x.job.Losses+1 >= x.r.e.cfg.MaxLosses {
 		return x.end(b, ending{status: domain.JobError, reason: domain.ReasonRunnerLost, text: text})
 	}
-	now := time.Now()
+	now := x.r.e.board.Now()
 	x.later(b, now, now.Add(x.r.e.backoff(nil, x.job.Losses+1)), text)
 	return ended{status: domain.JobStarted, reason: domain.ReasonRunnerLost, text: text}
 }

@@ -94,7 +94,7 @@ func (x *run) rebuild(ctx context.Context, f finish) (finish, error) {
 	} else if err != nil {
 		return f, err
 	}
-	now := time.Now()
+	now := x.r.e.board.Now()
 	switch {
 	case x.foreignItem != nil: // it was written at last
 		x.job = j

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -34,7 +33,7 @@ func (e *Engine) Signal(ctx context.Context, tenant domain.TenantID, key domain.
 	if len(s.Payload) > durable.MaxAnswer {
 		return nil, domain.Limitf("signal %q: the payload has %d bytes, the limit is %d", s.Name, len(s.Payload), durable.MaxAnswer)
 	}
-	now := time.Now()
+	now := e.board.Now()
 	s.AtMs = now.UnixMilli()
 	space := layout.SpaceOf(tenant)
 	for range unheldTries {

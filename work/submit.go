@@ -90,7 +90,7 @@ func (e *Engine) newSubmission(tenant domain.TenantID, jobs []*domain.Job) *subm
 	for _, j := range jobs {
 		j.ContextID = tenant
 	}
-	return &submission{e: e, space: layout.SpaceOf(tenant), now: time.Now(), jobs: jobs,
+	return &submission{e: e, space: layout.SpaceOf(tenant), now: e.board.Now(), jobs: jobs,
 		byKey: make(map[domain.JobKey]int, len(jobs)), receipts: make([]Receipt, len(jobs)), drawn: map[*domain.Job]bool{}}
 }
 

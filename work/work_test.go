@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
@@ -45,6 +46,30 @@ func TestRetriesBackOffAndEnd(t *testing.T) {
 		// 1 + 2 + 4 seconds, each at least three quarters of that.
 		if took := time.Since(begun); took < 5*time.Second || took > 8*time.Second {
 			t.Errorf("back-off took %v", took)
+		}
+	})
+}
+
+// ahead is a board whose clock is ahead of this machine's.
+type ahead struct {
+	*memboard.Board
+	by time.Duration
+}
+
+func (a ahead) Now() time.Time { return time.Now().Add(a.by) }
+
+// The alarm of a retry comes by the board's clock: counted by that of a node that is
+// off, it would come at another time.
+func TestARetryIsCountedByTheBoardsClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := ahead{memboard.Open(), time.Hour}
+		r := startRig(t, b, work.Config{}, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 8))
+		t.Cleanup(func() { r.stop(); b.Close() })
+		begun := time.Now()
+		r.submit(job(1, "fail", retries(1)))
+		r.want(1, domain.JobError, domain.ReasonScriptFailed)
+		if took := time.Since(begun); took < b.by || took > b.by+time.Minute {
+			t.Errorf("the retry came after %v, want %v and a moment", took, b.by)
 		}
 	})
 }

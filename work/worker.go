@@ -162,6 +162,8 @@ func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed)
 			list = append(list, a)
 			e.cfg.Observer.JobsClaimed(x.claimer.typ, 1)
 			x.begun()
+			held := domain.HeldAttempt{Caller: x.key.Caller, ID: x.key.ID, Attempt: c.Token}
+			e.times.begin(attemptOf{space: c.Space, owner: r.cfg.Owner, held: held}, now, r.cfg.Lease)
 		case !f.what.written && f.what.reason != reasonLost:
 			others = append(others, said{finish: *f})
 		}
@@ -269,7 +271,8 @@ func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease time.Dura
 		default:
 			states[i] = domain.LeaseRenewed
 		}
-		switch over := e.overdue(held[i].Key(), recs[i], now); {
+		of := attemptOf{space: space, owner: w.Owner(), held: held[i]}
+		switch over := e.overdue(of, recs[i], now, lease); {
 		case over > lease:
 			_, err := e.finishOne(ctx, w, domain.AttemptEnd{HeldAttempt: held[i], Verdict: domain.VerdictTimeout})
 			if err != nil && !errors.Is(err, domain.ErrConflict) {
@@ -297,13 +300,17 @@ func (e *Engine) touch(ctx context.Context, w domain.Worker, now time.Time) erro
 	return nil // it is written down with its next claim
 }
 
-// overdue is how much longer than it may an attempt has taken.
-func (e *Engine) overdue(key domain.JobKey, rec board.Record, now time.Time) time.Duration {
-	j, err := layout.DecodeJob(key, rec)
+// overdue is how much longer than it may an attempt has taken that is renewed for a lease.
+func (e *Engine) overdue(of attemptOf, rec board.Record, now time.Time, lease time.Duration) time.Duration {
+	j, err := layout.DecodeJob(of.held.Key(), rec)
 	if err != nil || j.StartedMs == 0 {
 		return 0
 	}
-	return now.Sub(time.UnixMilli(j.StartedMs)) - j.TimeoutOr(e.cfg.Timeout)
+	took, known := e.times.took(of, now, lease)
+	if !known {
+		took = e.board.Now().Sub(time.UnixMilli(j.StartedMs))
+	}
+	return took - j.TimeoutOr(e.cfg.Timeout)
 }
 
 func checkHeld(n int) error {

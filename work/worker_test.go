@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -359,6 +360,22 @@ func TestAnAttemptEndsOneWay(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// A clock that is set an hour on makes what began before it look an hour old.
+func TestAWorkersTimeIsNotOverBecauseAClockWasSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0)
+		r.submit(mail(1, "x", func(j *domain.Job) { j.Timeout = 60 }))
+		a := h.claim(1, 0)
+		hourAgo := strconv.FormatInt(time.Now().Add(-time.Hour).UnixMilli(), 10)
+		r.commit(new(board.Batch).Set(key(1).String(), f(layout.JobStartedMs, hourAgo)))
+		if got := h.extend(a...); got[0] != domain.LeaseRenewed {
+			t.Errorf("got %v, want that it goes on", got)
+		}
+	})
+}
 
 func TestAWorkerHearsOfACancelAndOfItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -386,6 +386,9 @@ func (h *History) Ended(_ context.Context, children []string) ([]*domain.ChildEn
 	return ends, nil
 }
 
+// Now is this machine's clock.
+func (*History) Now() time.Time { return time.Now() }
+
 // Met says that prerequisites are met after pass.
 func (h *History) Met(context.Context, string, bool) (bool, error) {
 	h.mu.Lock()
