@@ -217,13 +217,13 @@ type look struct {
 	end   func()          // ends the look, if not nil
 }
 
-// farAhead bounds timers: an instant may lie centuries ahead.
-const farAhead = 24 * time.Hour
+// lookAgain bounds how long nobody looks at the clock: it may be set on meanwhile.
+const lookAgain = 5 * time.Second
 
-// between is the time from one instant, in milliseconds, to another; math.MaxInt64 is never.
+// between is the time from one instant, in milliseconds, to another, or lookAgain.
 func between(now, then int64) time.Duration {
-	if then-now >= farAhead.Milliseconds() {
-		return farAhead
+	if then-now >= lookAgain.Milliseconds() {
+		return lookAgain
 	}
 	return time.Duration(max(then-now, 0)) * time.Millisecond
 }

@@ -143,7 +143,7 @@ func (w *world) submit(round string) {
 		job("later", "", 1, func(j *domain.Job) { j.NotBefore = time.Now().Add(4 * time.Second).UnixMilli() })
 		job("retried", "[ $RAMET_ATTEMPT -gt 1 ] || exit 1\n", 2, func(j *domain.Job) { j.Retries, j.Retry = 1, &domain.Retry{Delay: 2} })
 		job("durable", "ramet sleep nap 8s\n", 2, nil) // it begins anew, and finds that it has slept
-		job("napping", "ramet sleep nap 500ms\n", 1, nil)
+		job("napping", "ramet sleep nap 1s\n", 1, nil)
 		job("called", "", 1, func(j *domain.Job) { j.ScriptType, j.Script = "told", fmt.Sprintf("%q", name("called")) })
 		w.flow(ctx, n, name)
 	}
