@@ -75,7 +75,8 @@ var daguTypes = map[string]domain.FieldType{"": "", "string": "", "integer": dom
 
 // typedParam reads a param that has a type.
 func (d *daguReader) typedParam(f *fields) {
-	p := domain.TypedField{Name: f.text("name"), Description: f.text("description"), Enum: f.texts("enum"), Required: f.flag("required"), Pattern: f.text("pattern")}
+	p := domain.TypedField{Name: f.text("name"), Description: f.text("description"), Enum: f.texts("enum"), Required: f.flag("required"),
+		Pattern: f.text("pattern")}
 	kind, known := f.text("type"), false
 	if p.Type, known = daguTypes[kind]; !known {
 		d.in.note(f.line, "%s.type: %q is not known; it became a text", f.path, kind)
