@@ -68,7 +68,7 @@ func (s *Store) Receive(ctx context.Context, tenant domain.TenantID, name string
 			a.refused = Locked
 		}
 		s.log.Error("the secret of a webhook cannot be read", "context", uint32(tenant), "webhook", name, "err", err)
-		return a, domain.Unavailablef("this node cannot check signatures now")
+		return a, &unchecked{domain.Unavailablef("this node cannot check signatures now")}
 	}
 	id, err := schemes[w.SchemeOr()].verify(d, secrets, now)
 	if err != nil {
@@ -100,6 +100,11 @@ type unproven struct{ why string }
 
 func (e *unproven) Error() string { return errUnproven.Error() }
 func (e *unproven) Unwrap() error { return domain.ErrUnauthenticated }
+
+// unchecked is of a delivery that nobody could look at: who sent it is not known.
+type unchecked struct{ error }
+
+func (e *unchecked) Unwrap() error { return e.error }
 
 // Opens finds out whether the secret of a webhook can be opened here.
 //
@@ -257,10 +262,15 @@ func (s *Store) gather(p place, err error, now time.Time) *note {
 		n.ignored++
 	} else {
 		n.refused++
-		if u := (*unproven)(nil); !errors.As(err, &u) {
-			n.why, n.atMs, n.provenMs = domain.PlainText(err.Error(), maxError), now.UnixMilli(), now.UnixMilli()
-		} else if n.provenMs == 0 {
-			n.why, n.atMs = domain.PlainText(u.why, maxError), now.UnixMilli()
+		why, proven := err.Error(), !errors.As(err, new(*unchecked))
+		if u := (*unproven)(nil); errors.As(err, &u) {
+			why, proven = u.why, false
+		}
+		if proven {
+			n.provenMs = now.UnixMilli()
+		}
+		if proven || n.provenMs == 0 {
+			n.why, n.atMs = domain.PlainText(why, maxError), now.UnixMilli()
 		}
 	}
 	if now.Sub(n.written) < noteEvery {

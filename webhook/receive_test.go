@@ -263,6 +263,27 @@ func TestStrangersDoNotHideWhatIsWrong(t *testing.T) {
 	})
 }
 
+// TestWhatNobodyCouldLookAtIsNotProven: while a node lacks the key of a secret, whoever sends is a stranger.
+func TestWhatNobodyCouldLookAtIsNotProven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.create(domain.Webhook{Params: map[string]string{"n": "body.n + 1"}})
+		_, _ = r.send(signed(given, `{"n":{}}`))
+		time.Sleep(time.Minute)
+		cause := r.show().State.LastError
+		whole := r.hooks
+		r.hooks = webhook.New(r.b, secret.New(r.b, secret.Config{KeyFile: t.TempDir() + "/key"}), nil)
+		if _, err := r.send(signed(given, `{"n":1}`)); !errors.Is(err, domain.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(time.Minute)
+		r.hooks = whole
+		if s := r.show().State; !s.ProvenRefused() || s.LastError != cause || s.Refused != 2 {
+			t.Errorf("got %+v, want %q", s, cause)
+		}
+	})
+}
+
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
