@@ -207,7 +207,7 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 		fmt.Sprintf("%s answers; it is version %s, this program is %s", info.Name, info.Version, version),
 		fmt.Sprintf("%s answers, version %s", info.Name, info.Version))
 	if !info.Ready && info.BoardError == "" && info.StreamError == "" { // else these say why
-		c.add("node", Warning, "it is stopping, or what it needs is away, and takes no more work; /health says which")
+		c.add("node", Warning, "it is stopping, or what it needs is away, and takes no more work; /ready says which")
 	}
 	for _, l := range info.Locked {
 		c.add("encryption", Bad, "context %d is not served here: it is encrypted with the secret %q, and %s", l.Context, l.Key, l.Why)
