@@ -837,10 +837,10 @@ func TestTheSchedulesOfAContextAreBounded(t *testing.T) {
 			r.apply(domain.Schedule{Name: fmt.Sprintf("s%d", i), Every: 3600})
 		}
 		more := domain.Schedule{Name: "more", Blueprint: "b", Every: 3600}
-		if _, err := r.s.Apply(t.Context(), 1, more, 1); !errors.Is(err, domain.ErrLimit) {
+		if _, err := r.s.Apply(r.Context(), 1, more, 1); !errors.Is(err, domain.ErrLimit) {
 			t.Errorf("one more: got %v", err)
 		}
-		if _, err := r.s.Apply(t.Context(), 2, more, 1); err != nil {
+		if _, err := r.s.Apply(r.Context(), 2, more, 1); err != nil {
 			t.Errorf("in another context: got %v", err)
 		}
 		r.apply(domain.Schedule{Name: "s7", Every: 7200}) // a change needs no room
