@@ -75,8 +75,11 @@ func newWorld(t *testing.T) *world {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(seen, 0o777); err == nil {
-		err = os.Chmod(seen, 0o777) // walled scripts of root's node are nobody's
+	if err := os.Mkdir(seen, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(seen, 0o777); err != nil { // walled scripts of root's node are nobody's
+		t.Fatal(err)
 	}
 	text := fmt.Sprintf("walls:\n  write: [%s]\n", seen)
 	if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
