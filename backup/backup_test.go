@@ -80,10 +80,10 @@ func written(t *testing.T, b board.Board) []byte {
 	return to.Bytes()
 }
 
-func drivers(t *testing.T) map[string]func() board.Board {
-	return map[string]func() board.Board{
-		"memory": func() board.Board { return memboard.Open() },
-		"embedded": func() board.Board {
+func drivers() map[string]func(t *testing.T) board.Board {
+	return map[string]func(t *testing.T) board.Board{
+		"memory": func(*testing.T) board.Board { return memboard.Open() },
+		"embedded": func(t *testing.T) board.Board {
 			b, err := pebbleboard.Open(t.TempDir(), pebbleboard.Config{})
 			if err != nil {
 				t.Fatal(err)
@@ -97,10 +97,10 @@ func drivers(t *testing.T) map[string]func() board.Board {
 // TestRestored: whatever lay on a board lies on the restored one; who ran is run again with
 // a new attempt; no number comes twice.
 func TestRestored(t *testing.T) {
-	for from, open := range drivers(t) {
-		for to, openTo := range drivers(t) {
+	for from, open := range drivers() {
+		for to, openTo := range drivers() {
 			t.Run(from+" to "+to, func(t *testing.T) {
-				src, dst := open(), openTo()
+				src, dst := open(t), openTo(t)
 				living(t, src)
 				text := written(t, src)
 				if _, err := backup.Verify(t.Context(), bytes.NewReader(text), nil); err != nil {
@@ -223,9 +223,9 @@ func TestNotEmpty(t *testing.T) {
 
 // TestCopied: a copy has no new epoch, and goes on with the very next number.
 func TestCopied(t *testing.T) {
-	for name, open := range drivers(t) {
+	for name, open := range drivers() {
 		t.Run(name, func(t *testing.T) {
-			src, dst := memboard.Open(), open()
+			src, dst := memboard.Open(), open(t)
 			living(t, src)
 			if _, err := backup.Copy(t.Context(), backup.Side{Board: src, Name: "mem:"}, backup.Side{Board: dst}, false, nil); err != nil {
 				t.Fatal(err)
