@@ -67,9 +67,10 @@ func decidePutJob(q *Request, c *Change, seen Seen) (Outcome, error) {
 	if status := domain.JobStatus(seen.get(layout.JobStatus)); status.Final() {
 		return out, c.sameEnd(status, seen)
 	}
-	if err := q.ends(c, key, seen); err != nil {
+	if err := q.works(c, key, seen); err != nil {
 		return Outcome{}, err
 	}
+	out.Guards = append(out.Guards, layout.JobTakenBy) // or it went back meanwhile, and another has it
 	switch fixed := seen.get(layout.JobQueuedMs)+seen.get(layout.JobWaits) != ""; {
 	case c.maker && fixed:
 		if err := c.sameDefinition(seen); err != nil {
@@ -82,14 +83,13 @@ func decidePutJob(q *Request, c *Change, seen Seen) (Outcome, error) {
 	return out, nil
 }
 
-// ends refuses the end of a job that its writer has not taken from a queue, and that is
-// not theirs: an executor ends what it runs, not what it can name.
-func (q *Request) ends(c *Change, key domain.JobKey, seen Seen) error {
-	status, _ := c.text(layout.JobStatus)
-	if !domain.JobStatus(status).Final() || seen.get(layout.JobTakenBy) == strconv.FormatUint(uint64(q.Who), 10) || q.own(c.Key, key.Caller) == nil {
+// works refuses what is said of how a job goes by who has not taken it from a queue, and
+// whose it is not: an executor writes what it runs, not what it can name.
+func (q *Request) works(c *Change, key domain.JobKey, seen Seen) error {
+	if seen.get(layout.JobTakenBy) == strconv.FormatUint(uint64(q.Who), 10) || q.own(c.Key, key.Caller) == nil {
 		return nil
 	}
-	return domain.Conflictf("%s is to be ended by who took it from its queue, and that is not actor %d", c.Key, q.Who)
+	return domain.Conflictf("%s is written by who took it from its queue, and that is not actor %d", c.Key, q.Who)
 }
 
 // readableJob refuses what the engine could not read as a job.

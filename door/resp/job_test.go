@@ -1,6 +1,7 @@
 package resp_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -342,6 +343,28 @@ func TestAForeignRunnerEndsAJobOnce(t *testing.T) {
 	}
 	c.want("[20 10]", "HMGET", "job:10:1", "taken_by", "ended_by")
 	c.refused("NOPERM", "HSET", "job:10:1", "ended_by", "20")
+}
+
+// What a runner has taken, no other executor gives back, holds or gives a result: that would run
+// it twice, keep it from its queue for ever, or forge what came of it.
+func TestAForeignRunnersJobIsItsOwn(t *testing.T) {
+	r := newRig(t)
+	a, other := r.as(admin), r.as(executor)
+	a.script(`
+		HSET job:10:1 script x script_type v -> 2
+		HSET job:10:2 script x script_type v -> 2
+		LPUSH queue:v job:10:1 -> 1
+		RPOP queue:v -> job:10:1
+	`)
+	for _, job := range []string{"job:10:1", "job:10:2"} { // taken, and taken by nobody
+		for _, field := range []string{"alive_until", "status", "result", "error", "exit_code", "updated_at"} {
+			value := map[string]string{"status": "started", "result": "{}"}[field]
+			other.refused("CONFLICT "+job+" is written by who took it from its queue", "HSET", job, field, cmp.Or(value, "1"))
+			other.refused("CONFLICT "+job+" is written by who took it from its queue", "HDEL", job, field)
+		}
+	}
+	a.want("[10 (nil) (nil)]", "HMGET", "job:10:1", "taken_by", "result", "alive_until")
+	a.want("1", "HSET", "job:10:1", "result", "{}")
 }
 
 func TestAForeignRunnersFailuresAreTriedAgain(t *testing.T) {

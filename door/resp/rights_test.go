@@ -250,10 +250,14 @@ func TestFieldRights(t *testing.T) {
 	}
 }
 
+// placeHash writes a record anew; a job is one that the executor has taken from its queue.
 func (r *rig) placeHash(key string) {
 	r.Helper()
 	b := board.Batch{Space: 7}
 	b.Delete(key).Set(key, board.Field{Name: "note", Value: "1"})
+	if strings.HasPrefix(key, "job:") {
+		b.Set(key, board.Field{Name: "taken_by", Value: "20"})
+	}
 	if err := r.board.Commit(r.Context(), b); err != nil {
 		r.Fatal(err)
 	}
