@@ -23,45 +23,42 @@ var (
 	}, BulkParams{Context: 7, ID: 3})
 
 	JobCancelAll = op[*domain.Bulk](Operation{
-		Name: "job.cancel_all", Method: "POST", Path: "/v1/contexts/{context}/jobs/all/cancel", Right: domain.VerbCancel, Errors: bulkErrors,
+		Name: "job.cancel_all", Method: "POST", Path: "/v1/contexts/{context}/jobs/all/cancel", Right: domain.VerbCancel, Keyed: true,
 		Summary: "Cancel all jobs that a filter fits and that have not ended; with dry_run, say how many.",
 	}, BulkJobsParams{Context: 7, JobFilter: JobFilter{Type: domain.ScriptShell}, DryRun: true})
 	JobRetryAll = op[*domain.Bulk](Operation{
-		Name: "job.retry_all", Method: "POST", Path: "/v1/contexts/{context}/jobs/all/retry", Right: domain.VerbRetry, Errors: bulkErrors,
+		Name: "job.retry_all", Method: "POST", Path: "/v1/contexts/{context}/jobs/all/retry", Right: domain.VerbRetry, Keyed: true,
 		Summary: "Start all jobs again that a filter fits and that ended in error; with dry_run, say how many.",
 	}, BulkJobsParams{Context: 7, JobFilter: JobFilter{Where: `job.reason == "runner_lost"`}})
 	FlowCancelAll = op[*domain.Bulk](Operation{
-		Name: "flow.cancel_all", Method: "POST", Path: "/v1/contexts/{context}/flows/all/cancel", Right: domain.VerbCancel, Errors: bulkErrors,
+		Name: "flow.cancel_all", Method: "POST", Path: "/v1/contexts/{context}/flows/all/cancel", Right: domain.VerbCancel, Keyed: true,
 		Summary: "Cancel all flows that a filter fits and that have not ended; with dry_run, say how many.",
 	}, BulkFlowsParams{Context: 7, FlowFilter: FlowFilter{Blueprint: "nightly"}, DryRun: true})
 	FlowRetryAll = op[*domain.Bulk](Operation{
-		Name: "flow.retry_all", Method: "POST", Path: "/v1/contexts/{context}/flows/all/retry", Right: domain.VerbRetry, Errors: bulkErrors,
+		Name: "flow.retry_all", Method: "POST", Path: "/v1/contexts/{context}/flows/all/retry", Right: domain.VerbRetry, Keyed: true,
 		Summary: "Start all flows again that a filter fits and that ended in error; with dry_run, say how many.",
 	}, BulkRetryFlowsParams{BulkFlowsParams: BulkFlowsParams{Context: 7, FlowFilter: FlowFilter{Blueprint: "nightly"}}, Failed: true})
 	FlowDeleteAll = op[*domain.Bulk](Operation{
-		Name: "flow.delete_all", Method: "POST", Path: "/v1/contexts/{context}/flows/all/delete", Right: domain.VerbDelete, Errors: bulkErrors,
+		Name: "flow.delete_all", Method: "POST", Path: "/v1/contexts/{context}/flows/all/delete", Right: domain.VerbDelete, Keyed: true,
 		Summary: "Remove all flows that a filter fits, with their jobs; with dry_run, say how many.",
 	}, BulkFlowsParams{Context: 7, FlowFilter: FlowFilter{Status: domain.FlowFinished, Narrowing: Narrowing{ToMs: 1_767_225_600_000}}, DryRun: true})
 	DeadLetterReplayAll = op[*domain.Bulk](Operation{
-		Name: "deadletter.replay_all", Method: "POST", Path: "/v1/contexts/{context}/deadletters/all/replay", Right: domain.VerbRetry, Errors: bulkErrors,
+		Name: "deadletter.replay_all", Method: "POST", Path: "/v1/contexts/{context}/deadletters/all/replay", Right: domain.VerbRetry, Keyed: true,
 		Summary: "Give all dead letters another chance that a filter fits; with dry_run, say how many.",
 	}, BulkDeadLettersParams{Context: 7, DeadLetterFilter: DeadLetterFilter{Saga: "order"}})
 	DeadLetterDropAll = op[*domain.Bulk](Operation{
-		Name: "deadletter.drop_all", Method: "POST", Path: "/v1/contexts/{context}/deadletters/all/drop", Right: domain.VerbDelete, Errors: bulkErrors,
+		Name: "deadletter.drop_all", Method: "POST", Path: "/v1/contexts/{context}/deadletters/all/drop", Right: domain.VerbDelete, Keyed: true,
 		Summary: "Forget all dead letters that a filter fits; with dry_run, say how many.",
 	}, BulkDeadLettersParams{Context: 7, DeadLetterFilter: DeadLetterFilter{Cause: "negative"}})
 	SagaPauseAll = op[*domain.Bulk](Operation{
-		Name: "saga.pause_all", Method: "POST", Path: "/v1/contexts/{context}/sagas/{saga}/instances/all/pause", Right: domain.VerbCancel, Errors: bulkErrors,
+		Name: "saga.pause_all", Method: "POST", Path: "/v1/contexts/{context}/sagas/{saga}/instances/all/pause", Right: domain.VerbCancel, Keyed: true,
 		Summary: "Let all instances of a saga keep their events that a filter fits; with dry_run, say how many.",
 	}, BulkInstancesParams{Context: 7, Name: "order", InstanceFilter: InstanceFilter{State: "Paying"}})
 	SagaResumeAll = op[*domain.Bulk](Operation{
-		Name: "saga.resume_all", Method: "POST", Path: "/v1/contexts/{context}/sagas/{saga}/instances/all/resume", Right: domain.VerbStart, Errors: bulkErrors,
+		Name: "saga.resume_all", Method: "POST", Path: "/v1/contexts/{context}/sagas/{saga}/instances/all/resume", Right: domain.VerbStart, Keyed: true,
 		Summary: "Let all paused instances of a saga go on that a filter fits; with dry_run, say how many.",
 	}, BulkInstancesParams{Context: 7, Name: "order"})
 )
-
-// bulkErrors are kinds that beginning a bulk operation may end with: so many may run.
-var bulkErrors = []error{domain.ErrLimit}
 
 // BulkPage is a page of bulk operations, newest first.
 type BulkPage struct {

@@ -44,6 +44,9 @@ type Operation struct {
 	Waits bool
 	// Again says of what changes something that sent twice it does what it does once, without a key.
 	Again bool
+	// Keyed has it know a request again by its key, as those with the right to create do: it makes
+	// something under another right.
+	Keyed bool
 
 	// Bytes is the media type of an answer that is no JSON, but [Bytes] as they come. "": JSON.
 	Bytes string
@@ -89,7 +92,7 @@ func (o *Operation) Group() string {
 
 // Creates reports whether a request for the operation may have a key, under which it is
 // known again.
-func (o *Operation) Creates() bool { return o.Right == domain.VerbCreate }
+func (o *Operation) Creates() bool { return o.Right == domain.VerbCreate || o.Keyed }
 
 // Repeatable reports whether a client may send a request once more, under the same key if it
 // has one, when no answer came, or 429, 502, 503 or 504. After any other answer it never may.

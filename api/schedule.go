@@ -42,6 +42,7 @@ var (
 	}, ScheduleParams{Context: 7, Name: "nightly"})
 	ScheduleTrigger = op[ScheduleTriggered](Operation{
 		Name: "schedule.trigger", Method: "POST", Path: "/v1/contexts/{context}/schedules/{schedule}/trigger", Right: domain.VerbStart, ByHand: true,
+		Keyed:   true,
 		Summary: "Make a flow of a schedule now.",
 	}, ScheduleParams{Context: 7, Name: "nightly"})
 	ScheduleBackfill = op[ScheduleBackfilled](Operation{

@@ -61,16 +61,20 @@ func New(b board.Board) *Engine { return &Engine{board: b, rooms: room.New(b, "b
 // Serve says who knows what they are about. Until then none goes on here.
 func (e *Engine) Serve(d Doer) { e.doer.Store(&d) }
 
-// Begin begins an operation, and returns it with its number.
+// Begin begins an operation, and returns it with its number: that which it has, drawn by the
+// caller, or the next.
 //
-// Errors: [domain.ErrLimit].
+// Errors: [domain.ErrLimit]; [domain.ErrConflict] where there is one of its number.
 func (e *Engine) Begin(ctx context.Context, b domain.Bulk) (*domain.Bulk, error) {
 	space := layout.SpaceOf(b.ContextID)
-	n, err := e.board.Next(ctx, space, layout.Seq("bulk", 0), 1)
-	if err != nil {
-		return nil, err
+	if b.ID == 0 {
+		n, err := e.board.Next(ctx, space, layout.Seq("bulk", 0), 1)
+		if err != nil {
+			return nil, err
+		}
+		b.ID = domain.BulkID(n)
 	}
-	b.ID, b.Status = domain.BulkID(n), domain.BulkRunning
+	b.Status = domain.BulkRunning
 	batch := board.Batch{Space: space}
 	batch.Absent(layout.Bulk(b.ID)).Set(layout.Bulk(b.ID), layout.EncodeBulk(&b, "", 1)...).SetAlarm(layout.BulkAlarm(b.ID), e.board.Now())
 	return &b, e.rooms.Make(ctx, batch, func(ctx context.Context) error { return e.room(ctx, b.ContextID) })

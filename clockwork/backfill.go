@@ -9,6 +9,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/clockwork/timetable"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -276,7 +277,7 @@ func (f *filling) one(ctx context.Context) (goesOn bool, err error) {
 	}
 	soon := f.soon()
 	var state domain.ScheduleState
-	receipt, err := f.schedules.submit(ctx, f.tenant, f.schedule, f.table, at, moved.CallerID, true, func(b *board.Batch, id domain.FlowID) {
+	also := func(b *board.Batch, id domain.FlowID) {
 		state = f.schedule.State
 		state.Counts = counted(&state, f.schedule)
 		made := moved
@@ -284,7 +285,8 @@ func (f *filling) one(ctx context.Context) (goesOn bool, err error) {
 		made.Alive = append(slices.Clone(moved.Alive), id)
 		f.write(b, state, made, soon)
 		state.Backfill = &made
-	})
+	}
+	receipt, err := f.schedules.submit(ctx, f.tenant, f.schedule, f.table, at, flow.Request{Caller: moved.CallerID, Backfill: true, Also: also})
 	var guard *board.GuardError
 	switch {
 	case errors.As(err, &guard): // the schedule, or the alarm, has changed: it is looked at again

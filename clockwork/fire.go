@@ -157,11 +157,12 @@ func (l *look) fire(ctx context.Context, due time.Time) error {
 	l.state.LastMs, l.state.LastError = l.state.NextMs, ""
 	l.late = l.now.Sub(due)
 	l.moveOn(due)
-	receipt, err := l.schedules.submit(ctx, l.tenant, l.schedule, l.table, due, l.schedule.CallerID, false, func(b *board.Batch, id domain.FlowID) {
+	also := func(b *board.Batch, id domain.FlowID) {
 		state := l.state
 		made(&state, l.schedule, id)
 		l.write(b, state, state.NextMs)
-	})
+	}
+	receipt, err := l.schedules.submit(ctx, l.tenant, l.schedule, l.table, due, flow.Request{Caller: l.schedule.CallerID, Also: also})
 	switch {
 	case err != nil && !refused(err):
 		return err
@@ -240,18 +241,17 @@ func counted(state *domain.ScheduleState, s *domain.Schedule) map[string]int64 {
 	return next
 }
 
-// submit makes the flow of one time of a schedule, and with it what also adds. backfill says
-// that its end is waited for.
-func (s *Schedules) submit(ctx context.Context, tenant domain.TenantID, sched *domain.Schedule, table *timetable.Table, at time.Time, by domain.ActorID,
-	backfill bool, also func(*board.Batch, domain.FlowID)) (flow.Receipt, error) {
+// submit makes the flow of one time of a schedule, as r asks for it: in whose name, and what is
+// made with it.
+func (s *Schedules) submit(ctx context.Context, tenant domain.TenantID, sched *domain.Schedule, table *timetable.Table, at time.Time,
+	r flow.Request) (flow.Receipt, error) {
 	params, err := template.FillVariables(sched.Params, table.Variables(at, sched.State.Counts))
 	if err != nil {
 		return flow.Receipt{}, err
 	}
-	receipts, err := s.flows.Submit(ctx, tenant, []flow.Request{{
-		Caller: by, Blueprint: sched.Blueprint, Version: sched.Version, Trigger: sched.TriggerAt(at), Params: params, Env: sched.Env,
-		Priority: sched.Priority, Schedule: sched.Name, Backfill: backfill, Also: also,
-	}})
+	r.Blueprint, r.Version, r.Trigger, r.Params = sched.Blueprint, sched.Version, sched.TriggerAt(at), params
+	r.Env, r.Priority, r.Schedule = sched.Env, sched.Priority, sched.Name
+	receipts, err := s.flows.Submit(ctx, tenant, []flow.Request{r})
 	if err != nil {
 		return flow.Receipt{}, err
 	}
@@ -290,17 +290,21 @@ func (s *Schedules) before(ctx context.Context, tenant domain.TenantID, sched *d
 }
 
 // Trigger makes a flow of a schedule now, in the name of by, whether or not it
-// is paused. Its next time stays as it is.
+// is paused. Its next time stays as it is. Under a ticket it makes one within a day, however often
+// it is asked for; "": none.
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrConflict] while the last flow lives
 // and the schedule does not allow two; why the flow was refused.
-func (s *Schedules) Trigger(ctx context.Context, tenant domain.TenantID, name string, by domain.ActorID) (flow.Receipt, error) {
+func (s *Schedules) Trigger(ctx context.Context, tenant domain.TenantID, name string, by domain.ActorID, ticket string) (flow.Receipt, error) {
+	if id, err := s.under(ctx, tenant, ticket); err != nil || id != 0 {
+		return flow.Receipt{ID: id, Existing: true}, err
+	}
 	for range scheduleTries {
 		sched, err := s.Show(ctx, tenant, name)
 		if err != nil {
 			return flow.Receipt{}, err
 		}
-		receipt, err := s.trigger(ctx, tenant, sched, by)
+		receipt, err := s.trigger(ctx, tenant, sched, by, ticket)
 		if !errors.Is(err, domain.ErrConflict) {
 			return receipt, err
 		}
@@ -312,7 +316,21 @@ func (s *Schedules) Trigger(ctx context.Context, tenant domain.TenantID, name st
 	return flow.Receipt{}, busy(name)
 }
 
-func (s *Schedules) trigger(ctx context.Context, tenant domain.TenantID, sched *domain.Schedule, by domain.ActorID) (flow.Receipt, error) {
+// under is the flow that a trigger under a ticket has made; 0 where there is none. It lives, so
+// that the overlap of its schedule would refuse it.
+func (s *Schedules) under(ctx context.Context, tenant domain.TenantID, ticket string) (domain.FlowID, error) {
+	if ticket == "" {
+		return 0, nil
+	}
+	recs, err := board.Readable(s.board.Get(ctx, layout.SpaceOf(tenant), layout.Ticket(ticket)))
+	if err != nil || recs[0] == nil {
+		return 0, err
+	}
+	id, err := strconv.ParseUint(recs[0].Get(layout.FlowNameID), 10, 32)
+	return domain.FlowID(id), err
+}
+
+func (s *Schedules) trigger(ctx context.Context, tenant domain.TenantID, sched *domain.Schedule, by domain.ActorID, ticket string) (flow.Receipt, error) {
 	table, err := timetable.New(sched)
 	if err != nil {
 		return flow.Receipt{}, err
@@ -328,10 +346,11 @@ func (s *Schedules) trigger(ctx context.Context, tenant domain.TenantID, sched *
 		}
 	}
 	at := time.Now().Truncate(time.Second)
-	return s.submit(ctx, tenant, sched, table, at, by, false, func(b *board.Batch, id domain.FlowID) {
+	also := func(b *board.Batch, id domain.FlowID) {
 		state := sched.State
 		state.LastMs, state.LastError = at.UnixMilli(), ""
 		made(&state, sched, id)
 		writeState(b, sched, state)
-	})
+	}
+	return s.submit(ctx, tenant, sched, table, at, flow.Request{Caller: by, Ticket: ticket, Also: also})
 }

@@ -747,7 +747,7 @@ func TestTrigger(t *testing.T) {
 		r.apply(domain.Schedule{Every: 3600, Params: map[string]string{"n": "${n}"}, Variables: map[string]domain.Variable{"n": {Count: &domain.Counter{}}}})
 		next, _ := r.alarm()
 		time.Sleep(90*time.Second + 300*time.Millisecond)
-		receipt, err := r.s.Trigger(t.Context(), 1, "s", 9)
+		receipt, err := r.s.Trigger(t.Context(), 1, "s", 9, "")
 		if err != nil || receipt.ID != 1 {
 			t.Fatal(receipt, err)
 		}
@@ -758,13 +758,13 @@ func TestTrigger(t *testing.T) {
 		if at, _ := r.alarm(); !at.Equal(next) {
 			t.Errorf("the next time moved to %v", at)
 		}
-		_, err = r.s.Trigger(t.Context(), 1, "s", 9)
+		_, err = r.s.Trigger(t.Context(), 1, "s", 9, "")
 		if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "flow:1 of schedule \"s\" has not ended") {
 			t.Errorf("while it lives: got %v", err)
 		}
 		r.flows.end(t, 1)
 		r.flows.refuse = domain.Conflictf("banned")
-		if _, err := r.s.Trigger(t.Context(), 1, "s", 9); !errors.Is(err, domain.ErrConflict) || err.Error() != "banned" {
+		if _, err := r.s.Trigger(t.Context(), 1, "s", 9, ""); !errors.Is(err, domain.ErrConflict) || err.Error() != "banned" {
 			t.Errorf("refused: got %v", err)
 		}
 		r.flows.refuse = nil
@@ -772,11 +772,11 @@ func TestTrigger(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if _, err := r.s.Trigger(t.Context(), 1, "s", 9); err != nil {
+		if _, err := r.s.Trigger(t.Context(), 1, "s", 9, ""); err != nil {
 			t.Errorf("paused: got %v", err)
 		}
 		r.counts(domain.ScheduleState{Fired: 2})
-		if _, err := r.s.Trigger(t.Context(), 1, "other", 9); !errors.Is(err, domain.ErrNotFound) {
+		if _, err := r.s.Trigger(t.Context(), 1, "other", 9, ""); !errors.Is(err, domain.ErrNotFound) {
 			t.Errorf("another: got %v, want not found", err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/bulk"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listing"
 )
 
@@ -111,6 +112,16 @@ func (c Caller) beginBulk(ctx context.Context, o *api.Operation, tenant domain.T
 	b.Total, b.More = f.count.Matching, f.count.More
 	if dry {
 		return &b, nil
+	}
+	if c.once != nil {
+		n, err := c.once.numbers(ctx, layout.Seq("bulk", 0), 1, nobodys)
+		if err != nil {
+			return nil, err
+		}
+		b.ID = domain.BulkID(n)
+		if begun, err := engine.Show(ctx, tenant, b.ID); !errors.Is(err, domain.ErrNotFound) {
+			return begun, err
+		}
 	}
 	begun, err := engine.Begin(ctx, b)
 	if err == nil {

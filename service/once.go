@@ -125,6 +125,9 @@ func (n *once) numberedBefore() (domain.MessageID, error) {
 	return domain.MessageID(first), err
 }
 
+// nobodys says of numbers that only nodes draw that they are free.
+func nobodys(int64) (bool, error) { return true, nil }
+
 // numbers are want ids of a counter in a row that are the request's own, and free when they
 // were drawn: one that somebody has chosen by hand would be taken for what this request made.
 // Each draw goes twice as far, so that a long run of such ids is soon left behind.

@@ -22,7 +22,7 @@ type Schedules interface {
 	Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Schedule, error)
 	Pause(ctx context.Context, tenant domain.TenantID, name string) (*domain.Schedule, error)
 	Resume(ctx context.Context, tenant domain.TenantID, name string) (*domain.Schedule, error)
-	Trigger(ctx context.Context, tenant domain.TenantID, name string, by domain.ActorID) (flow.Receipt, error)
+	Trigger(ctx context.Context, tenant domain.TenantID, name string, by domain.ActorID, ticket string) (flow.Receipt, error)
 	Upcoming(def domain.Schedule, after time.Time, n int) ([]time.Time, error)
 	Backfill(ctx context.Context, tenant domain.TenantID, name string, ask domain.Backfill) (*domain.Schedule, error)
 	PlanBackfill(ctx context.Context, tenant domain.TenantID, name string, ask domain.Backfill) (clockwork.BackfillPlan, error)
@@ -168,7 +168,7 @@ func (c Caller) TriggerSchedule(ctx context.Context, p api.ScheduleParams) (api.
 	if _, err := c.maySchedule(ctx, domain.VerbStart, p.Context, p.Name); err != nil {
 		return api.ScheduleTriggered{}, err
 	}
-	r, err := c.api.parts.Schedules.Trigger(ctx, p.Context, p.Name, c.who.Actor)
+	r, err := c.api.parts.Schedules.Trigger(ctx, p.Context, p.Name, c.who.Actor, c.once.name(0))
 	if err != nil {
 		return api.ScheduleTriggered{}, err
 	}

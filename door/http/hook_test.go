@@ -52,7 +52,7 @@ func TestDeliveriesToWebhooks(t *testing.T) {
 		w := r.deliver("/v1/hooks/7/deploy", token, "{}")
 		if w.Code == 429 && w.Header().Get("Retry-After") != "1" {
 			seen[1]++
-		} else if w.Code == 409 { // these parts have no blueprints for flows
+		} else if w.Code < 300 {
 			seen[0]++
 		}
 	}

@@ -76,6 +76,37 @@ func TestARequestWithAKeyCreatesOnce(t *testing.T) {
 	}
 }
 
+// TestWhatMakesUnderAnotherRightKnowsItsKey: a flow of a schedule whose overlap allows one, a bulk
+// operation, a context without a name.
+func TestWhatMakesUnderAnotherRightKnowsItsKey(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		r := newRigOf(t, func(p *service.Parts) {
+			if forgets {
+				p.Keys = noAnswers{p.Keys}
+			}
+		})
+		r.want(200, admin, "POST", "/v1/contexts/7/blueprints", plan)
+		r.want(200, admin, "POST", "/v1/contexts/7/schedules", `{"name":"s","blueprint":"p","cron":"0 3 * * *","overlap":"skip"}`)
+		for _, c := range []struct {
+			who        domain.ActorID
+			path, body string
+			list, of   string // what is made, and what is counted in it
+		}{
+			{admin, "/v1/contexts/7/schedules/s/trigger", `{}`, "/v1/contexts/7/flows", `"context_id"`},
+			{admin, "/v1/contexts/7/jobs/all/retry?status=error", `{}`, "/v1/contexts/7/bulk", `"operation"`},
+			{domain.Operator, "/v1/contexts", `{"admins":[1]}`, "/v1/contexts", `"id":`},
+		} {
+			before := strings.Count(r.want(200, c.who, "GET", c.list, ""), c.of)
+			for range 3 {
+				r.want(200, c.who, "POST", c.path, c.body, http.KeyHeader, c.list)
+			}
+			if made := strings.Count(r.want(200, c.who, "GET", c.list, ""), c.of) - before; made != 1 {
+				t.Errorf("%s made %d, answers lost: %v", c.path, made, forgets)
+			}
+		}
+	}
+}
+
 // count is how many things a list has: each is said to be of a context, or waits.
 func count(list string) string {
 	return fmt.Sprint(strings.Count(list, `"context_id"`), strings.Count(list, `"waiting":2`))

@@ -88,15 +88,16 @@ func People(ctx context.Context, r *identity.Registry) (keys map[domain.ActorID]
 // Parts are what the operations stand on, all on one board, with nobody to run
 // jobs and flows.
 func Parts(b board.Board, r *identity.Registry, jobs *work.Engine) service.Parts {
-	flows := flow.New(b, jobs, flow.Config{})
 	held := precondition.Over(b)
+	blueprints := blueprint.NewStore(held)
+	flows := flow.New(b, jobs, flow.Config{Blueprints: flow.Stored(blueprints)})
 	audit := identity.NewAuditLog(r, nil)
 	log := memstream.Open()
 	access := identity.NewAccess(r, audit)
 	return service.Parts{Tokens: identity.NewTokens(r, access, "n1"), Sagas: saga.New(b, log, saga.Config{Names: r}), Effects: effects(b, log, r),
 		Jobs: jobs, Flows: flows, Directory: r, Access: access, Audit: audit, Records: b, Keys: b,
 		Webhooks: webhook.New(held, plain{}, nil), Listeners: listener.New(held, log, r, nil),
-		Schedules: clockwork.NewSchedules(held, flows, nil), Bans: ban.New(held), Blueprints: blueprint.NewStore(held),
+		Schedules: clockwork.NewSchedules(held, flows, nil), Bans: ban.New(held), Blueprints: blueprints,
 		Duties: clockwork.DutyRulesOn(held), Routines: clockwork.NewRoutines(held, jobs, nil), Bulks: bulk.New(b), Circles: circle.New(b, circle.Config{}),
 		Info: func() api.Info {
 			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
