@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
-	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
-	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listing"
 	"github.com/ramet-run/ramet/work"
 )
@@ -65,11 +63,8 @@ func (c Caller) SubmitJobs(ctx context.Context, p api.SubmitParams) (api.JobSubm
 	if err := c.mayGoAll(jobs, nil); err != nil {
 		return api.JobSubmitted{}, err
 	}
-	if err := c.numberJobs(ctx, p.Context, jobs); err != nil {
-		return api.JobSubmitted{}, err
-	}
 	began := time.Now()
-	receipts, err := c.api.parts.Jobs.Submit(ctx, p.Context, jobs)
+	receipts, err := c.submitJobs(ctx, p.Context, jobs)
 	if err != nil {
 		return api.JobSubmitted{}, err
 	}
@@ -84,43 +79,29 @@ func (c Caller) SubmitJobs(ctx context.Context, p api.SubmitParams) (api.JobSubm
 	return api.JobSubmitted{Jobs: c.receipts(ctx, receipts), Durability: c.api.parts.Durability()}, nil
 }
 
-// numberJobs gives the jobs of a request that has a key the numbers that are its
-// own: done again they exist, and are not made.
-func (c Caller) numberJobs(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) error {
-	if c.once == nil || len(jobs) > work.MaxSubmit {
-		return nil
+// submitJobs submits them; those of a request that has a key, and that have no number, under
+// names of the request: done again it finds them, and makes none.
+func (c Caller) submitJobs(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error) {
+	if c.once == nil {
+		return c.api.parts.Jobs.Submit(ctx, tenant, jobs)
 	}
-	want := 0
-	chosen := map[domain.JobID]bool{} // by hand, in this request
-	for _, j := range jobs {
-		if j.ID == 0 {
-			want++
-		}
-		chosen[j.ID] = true
-	}
-	if want == 0 {
-		return nil
-	}
-	next, err := c.once.numbers(ctx, layout.Seq("job", c.who.Actor), want, func(first int64) (bool, error) {
-		keys := make([]string, want)
-		for i := range keys {
-			id := domain.JobID(first + int64(i))
-			if chosen[id] {
-				return false, nil
+	if first, err := c.once.numberedBefore(); err != nil {
+		return nil, err
+	} else if first != 0 {
+		for _, j := range jobs {
+			if j.ID == 0 {
+				j.ID = domain.JobID(first)
+				first++
 			}
-			keys[i] = domain.JobKey{Caller: c.who.Actor, ID: id}.String()
-		}
-		// A key that is no record is in nobody's way but this job's.
-		recs, bad, err := board.PerKey(c.api.parts.Keys.Get(ctx, layout.SpaceOf(tenant), keys...))
-		return len(bad) == 0 && !slices.ContainsFunc(recs, func(r board.Record) bool { return r != nil }), err
-	})
-	for _, j := range jobs {
-		if j.ID == 0 {
-			j.ID = domain.JobID(next)
-			next++
 		}
 	}
-	return err
+	names := make([]string, len(jobs))
+	for i, j := range jobs {
+		if j.ID == 0 {
+			names[i] = c.once.name(i)
+		}
+	}
+	return c.api.parts.Jobs.SubmitUnder(ctx, tenant, jobs, names, onceFor)
 }
 
 func (c Caller) receipts(ctx context.Context, list []work.Receipt) []api.Submitted {

@@ -81,9 +81,11 @@ func (c Caller) SendMessage(ctx context.Context, p api.SendParams) (api.MessageS
 		}
 	}
 	if c.once != nil && m.ID == 0 && m.Signature == "" {
-		if m.ID, err = c.once.numberedBefore(); err != nil {
+		before, err := c.once.numberedBefore()
+		if err != nil {
 			return api.MessageSent{}, err
 		}
+		m.ID = domain.MessageID(before)
 	}
 	existing, err := engine.SendOnce(ctx, p.Context, &m, c.once.name(0))
 	if err != nil {

@@ -114,15 +114,15 @@ func (n *once) name(i int) string {
 	return fmt.Sprintf("%s-%d", n.seed, i)
 }
 
-// numberedBefore is the number under which an earlier version of the node may have sent
-// the message of this request; 0 where none has begun it.
-func (n *once) numberedBefore() (domain.MessageID, error) {
+// numberedBefore is the first number that an earlier version of the node may have given to
+// what this request makes; 0 where none has begun it.
+func (n *once) numberedBefore() (first uint32, err error) {
 	text := n.rec.Get(layout.OnceFirst)
 	if text == "" {
 		return 0, nil
 	}
-	first, err := strconv.ParseUint(text, 10, 32)
-	return domain.MessageID(first), err
+	is, err := strconv.ParseUint(text, 10, 32)
+	return uint32(is), err
 }
 
 // nobodys says of numbers that only nodes draw that they are free.

@@ -26,6 +26,7 @@ type Jobs interface {
 	LogFor(ctx context.Context, w domain.Worker, held domain.HeldAttempt, lines []domain.LogLine) error
 	RegisterTypes(ctx context.Context, tenant domain.TenantID, types []domain.ScriptType) error
 	Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error)
+	SubmitUnder(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job, tickets []string, keep time.Duration) ([]work.Receipt, error)
 	Show(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)
 	List(ctx context.Context, tenant domain.TenantID, f work.Filter, cursor string) ([]*domain.Job, listing.At, error)
 	Await(ctx context.Context, tenant domain.TenantID, key domain.JobKey) error

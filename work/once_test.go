@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -111,5 +113,52 @@ func TestManyUseOneTicket(t *testing.T) {
 	jobs, _, err := e.List(t.Context(), tenant, work.Filter{}, "")
 	if err != nil || len(jobs) != 6 {
 		t.Errorf("got %d jobs, %v, want those of the hand and one", len(jobs), err)
+	}
+}
+
+// handBefore is a board on which somebody has taken by hand, with the very same job, each number
+// that a first commit is to use: when it was drawn it was free.
+type handBefore struct {
+	*memboard.Board
+	once sync.Once
+}
+
+func (h *handBefore) CommitEach(ctx context.Context, batches []board.Batch) []error {
+	h.once.Do(func() {
+		for _, b := range batches {
+			for _, op := range b.Ops {
+				if strings.HasPrefix(op.Key, layout.JobPrefix) && op.Kind == board.OpSet {
+					_ = h.Commit(ctx, board.Batch{Space: b.Space, Ops: []board.Op{op}})
+				}
+			}
+		}
+	})
+	return h.Board.CommitEach(ctx, batches)
+}
+
+// TestATicketIsOfItsOwnJob: whoever takes the number between its being drawn and the commit has another
+// job, though it says the same.
+func TestATicketIsOfItsOwnJob(t *testing.T) {
+	b := &handBefore{Board: memboard.Open()}
+	defer b.Close()
+	e := work.New(b, work.Config{})
+	jobs := func() []*domain.Job {
+		return []*domain.Job{{CallerID: 1, Script: "x", ScriptType: "shell"}, {CallerID: 1, Script: "x", ScriptType: "shell"}}
+	}
+	first, err := e.SubmitUnder(t.Context(), tenant, jobs(), []string{"a", "b"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := e.SubmitUnder(t.Context(), tenant, jobs(), []string{"a", "b"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range first {
+		if first[i].Err != nil || first[i].Existing || first[i].Key.ID <= 2 || again[i].Err != nil || !again[i].Existing || again[i].Key != first[i].Key {
+			t.Errorf("job %d: got %+v, and then %+v", i, first[i], again[i])
+		}
+	}
+	if first[0].Key == first[1].Key {
+		t.Errorf("both are %s", first[0].Key)
 	}
 }

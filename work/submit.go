@@ -45,10 +45,14 @@ type Receipt struct {
 // Source: seed 000, "Message flow", steps 5 and 6.
 func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]Receipt, error) {
 	if len(jobs) > MaxSubmit {
-		return nil, domain.Invalidf("%d jobs in one submit, the limit is %d", len(jobs), MaxSubmit)
+		return nil, tooMany(len(jobs))
 	}
 	s := e.newSubmission(tenant, jobs)
 	return s.receipts, s.do(ctx)
+}
+
+func tooMany(jobs int) error {
+	return domain.Invalidf("%d jobs in one submit, the limit is %d", jobs, MaxSubmit)
 }
 
 // AddJobs adds to b what Submit would write of jobs that have their ids, where one
@@ -119,8 +123,8 @@ type submission struct {
 	jobs     []*domain.Job
 	byKey    map[domain.JobKey]int // accepted jobs -> index in jobs and receipts
 	receipts []Receipt
-	drawn    map[*domain.Job]bool // their ids were chosen here, not by the caller
-	once     *ticket              // of [Engine.SubmitOnce]; nil elsewhere
+	drawn    map[*domain.Job]bool    // their ids were chosen here, not by the caller
+	tickets  map[*domain.Job]*ticket // of [Engine.SubmitUnder]; nil elsewhere
 }
 
 // check validates every job; a bad one only gets its receipt.
@@ -233,7 +237,7 @@ func (s *submission) commit(ctx context.Context, jobs []*domain.Job) {
 		owners = append(owners, j)
 	}
 	for i, err := range s.e.board.CommitEach(ctx, batches) {
-		if errors.Is(err, domain.ErrConflict) && !s.once.taken(err) {
+		if errors.Is(err, domain.ErrConflict) && !s.tickets[owners[i]].taken(err) {
 			err = s.again(ctx, owners[i])
 		}
 		s.receipt(owners[i]).Err = err
@@ -266,7 +270,7 @@ func (s *submission) again(ctx context.Context, j *domain.Job) error {
 		if err != nil {
 			return err
 		}
-		if err := s.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) || s.once.taken(err) {
+		if err := s.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) || s.tickets[j].taken(err) {
 			return err
 		}
 	}
@@ -278,7 +282,7 @@ func (s *submission) again(ctx context.Context, j *domain.Job) error {
 func (s *submission) batch(ctx context.Context, j *domain.Job, fresh bool) (board.Batch, error) {
 	b := board.Batch{Space: s.space}
 	key := j.Key().String()
-	s.once.guard(&b)
+	s.tickets[j].guard(&b)
 	b.Absent(key)
 	s.reset(j)
 	failed, err := s.follow(ctx, &b, j, fresh)
@@ -287,10 +291,10 @@ func (s *submission) batch(ctx context.Context, j *domain.Job, fresh bool) (boar
 	}
 	if failed != 0 {
 		s.stillborn(&b, j, failed)
-		s.once.write(&b, j)
+		s.tickets[j].write(&b, j)
 		return b, nil
 	}
-	s.once.write(&b, j)
+	s.tickets[j].write(&b, j)
 	s.wait(&b, j)
 	if j.Waits == 0 {
 		j.QueuedMs = s.now.UnixMilli()
