@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -23,6 +25,27 @@ func checkMessage(r *Request) error {
 		return domain.Forbiddenf("the message brings env for a blueprint of the context that it came to, whose environment is its own; give params")
 	}
 	return nil
+}
+
+// bringer is whose message has brought the plan of a flow; 0 where none has.
+func bringer(f *domain.Flow) domain.ActorID {
+	if !f.BroughtPlan() {
+		return 0
+	}
+	key, _ := domain.ParseMessageKey(f.Message)
+	return key.Caller
+}
+
+// ownAgain is a plan that a message has brought as a flow of the context runs it once more, which is
+// nobody's message any more: what its steps come to is kept for no others, for it may have the name
+// of a blueprint here, and another environment.
+func ownAgain(plan *domain.Blueprint) *domain.Blueprint {
+	again := *plan
+	again.Steps = slices.Clone(plan.Steps)
+	for i := range again.Steps {
+		again.Steps[i].Cache = nil
+	}
+	return &again
 }
 
 // checkBrought looks at a plan that a message has brought.

@@ -74,6 +74,18 @@ func TestAPlanThatCameInAMessageHasACacheOfItsOwn(t *testing.T) {
 		r.wantCached(r.want(own, domain.FlowSucceeded), 0)
 		r.wantCached(r.want(r.submit(flow.Request{Plan: cached("set x 7"), Message: askedBy}), domain.FlowSucceeded), theirs)
 		r.wantCached(r.want(r.submit(flow.Request{Plan: cached("set x 7")}), domain.FlowSucceeded), own)
+		r.wantCached(r.want(r.submit(flow.Request{Plan: cached("set x 7"), Message: "message:8:1"}), domain.FlowSucceeded), 0)
+	})
+	// Once more, it is a flow of the context.
+	bubble(t, func(r *rig) {
+		theirs := r.submit(flow.Request{Plan: cached("set x 7"), Message: askedBy})
+		r.want(theirs, domain.FlowSucceeded)
+		again, err := r.flows.Rerun(r.ctx, tenant, theirs, flow.Rerun{Caller: 1})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.wantCached(r.want(again.ID, domain.FlowSucceeded), 0)
+		r.wantCached(r.want(r.submit(flow.Request{Plan: cached("set x 7")}), domain.FlowSucceeded), 0)
 	})
 }
 

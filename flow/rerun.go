@@ -94,6 +94,7 @@ func (e *Engine) Rerun(ctx context.Context, tenant domain.TenantID, id domain.Fl
 		if err := checkBrought(f.plan); err != nil {
 			return Receipt{}, err
 		}
+		f.plan = ownAgain(f.plan)
 	}
 	q := Request{Caller: r.Caller, Plan: f.plan, Trigger: r.Trigger, Ticket: r.Ticket, AnyParams: true, OnError: f.OnError,
 		NoCache: r.NoCache, rerunOf: id}
