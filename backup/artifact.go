@@ -245,9 +245,12 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// artifactPart names a blob that comes.
+const artifactPart = ".artifact-*"
+
 // keep puts a blob into the store, when it has come whole: it lies in a file until then.
 func (r *restoring) keep(ctx context.Context, b blob, from io.Reader) error {
-	f, err := os.CreateTemp(r.Folder, ".artifact-*")
+	f, err := os.CreateTemp(r.Folder, artifactPart)
 	if err != nil {
 		return domain.FileErrorf(err, "restore an artifact: %v", err)
 	}

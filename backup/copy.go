@@ -39,9 +39,12 @@ func Copy(ctx context.Context, from, to Side, overwrite bool, progress func(item
 	if err := before.unused(); err != nil {
 		return s, fmt.Errorf("the board to copy from: %w", err)
 	}
-	l, err := mark(ctx, to.Board, from.Name, to.Alone, overwrite)
+	l, err := look(ctx, to.Board, from.Name, to.Alone, overwrite)
 	if err != nil {
 		return s, copiedAlready(ctx, from, to, err)
+	}
+	if err := l.mark(ctx); err != nil {
+		return s, err
 	}
 	switch {
 	case l.goesOn:

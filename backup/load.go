@@ -1,7 +1,9 @@
 package backup
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -27,10 +29,12 @@ const (
 // load fills a board with items.
 type load struct {
 	board   board.Board
-	limit   int  // bytes of a batch
-	again   bool // something may lie under the keys
-	goesOn  bool // with what an interrupted copy has left
-	over    bool // whatever lies there may go
+	limit   int // bytes of a batch
+	from    string
+	id      string // of the half board, whatever it is filled from: what is beside it bears this, too
+	again   bool   // something may lie under the keys
+	goesOn  bool   // with what an interrupted copy has left
+	over    bool   // whatever lies there may go
 	entered map[board.Space]bool
 	notes   map[board.Space]*notes
 	now     int64
@@ -57,23 +61,13 @@ func newLoad(b board.Board) *load {
 	return l
 }
 
-// begin marks a board as one that is being filled from something, and looks whether it
-// is empty. One that an interrupted load has left is taken up again.
+// look finds out whether a board can be filled from something, and writes nothing. One that is
+// empty can, and one that an interrupted load has left.
 //
 // Errors: [domain.ErrConflict] for a board that is not empty, or that nodes use.
-func begin(ctx context.Context, b board.Board, from string, alone, overwrite bool) (*load, error) {
-	l, err := mark(ctx, b, from, alone, overwrite)
-	if err == nil && l.again {
-		l.goesOn = false // nothing is left to go on with
-		err = l.empty(ctx)
-	}
-	return l, err
-}
-
-// mark is begin that leaves what lies there.
-func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool) (*load, error) {
+func look(ctx context.Context, b board.Board, from string, alone, overwrite bool) (*load, error) {
 	l := newLoad(b)
-	l.over = overwrite
+	l.over, l.from = overwrite, domain.PlainText(from, 400)
 	recs, err := b.Get(ctx, 0, layout.Restoring)
 	if err != nil {
 		return nil, err
@@ -96,8 +90,10 @@ func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool
 		l.again = what != "" || overwrite
 	} else {
 		l.again = true
-		l.goesOn = recs[0].Get(layout.RestoringFrom) == domain.PlainText(from, 400)
+		l.goesOn = recs[0].Get(layout.RestoringFrom) == l.from
+		l.id = recs[0].Get(layout.RestoringID)
 	}
+	l.id = cmp.Or(l.id, rand.Text()) // of a board that no load has left, or an earlier program
 	spaces, err := b.Spaces(ctx)
 	if err != nil {
 		return nil, err
@@ -105,12 +101,13 @@ func mark(ctx context.Context, b board.Board, from string, alone, overwrite bool
 	for _, s := range spaces {
 		l.entered[s] = true
 	}
-	if err := l.readNotes(ctx, spaces); err != nil {
-		return nil, err
-	}
-	mark := new(board.Batch).Set(layout.Restoring, board.Field{Name: layout.RestoringFrom, Value: domain.PlainText(from, 400)},
-		board.Field{Name: layout.RestoringSinceMs, Value: strconv.FormatInt(l.now, 10)})
-	return l, b.Commit(ctx, *mark)
+	return l, l.readNotes(ctx, spaces)
+}
+
+// mark says on the board that it is being filled, and leaves what lies there.
+func (l *load) mark(ctx context.Context) error {
+	return l.board.Commit(ctx, *new(board.Batch).Set(layout.Restoring, board.Field{Name: layout.RestoringFrom, Value: l.from},
+		board.Field{Name: layout.RestoringSinceMs, Value: strconv.FormatInt(l.now, 10)}, board.Field{Name: layout.RestoringID, Value: l.id}))
 }
 
 // notEmpty is a [domain.ErrConflict]: the board has something.

@@ -27,6 +27,7 @@ func Verify(ctx context.Context, from io.Reader, progress func(items int64)) (Su
 type taker struct {
 	head   func(Head) error
 	file   func(file) error
+	begin  func() error // before the first that is no file
 	items  func([]item) error
 	record func([]archive.Record) error
 	names  func([]archive.Claimed) error
@@ -63,6 +64,12 @@ func read(ctx context.Context, from io.Reader, progress func(int64), take taker)
 				return g.Summary, err
 			}
 			g.open, g.within = nil, ""
+		}
+		if kind != 'f' && take.begin != nil {
+			if err := take.begin(); err != nil {
+				return g.Summary, err
+			}
+			take.begin = nil
 		}
 		if kind == 'e' {
 			return g.Summary, g.end(payload)

@@ -1,14 +1,10 @@
 package backup
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
@@ -25,17 +21,18 @@ import (
 type Target struct {
 	// Board to fill, below encryption. Required.
 	Board board.Board
-	// Archive opens the archive to fill; again says that what it has is of an earlier
-	// restore, or to be lost. Nil: the board gets none, and a backup that has one is
-	// refused unless NoArchive says so.
-	Archive func(ctx context.Context, again bool) (archive.Archive, error)
+	// Archive opens the archive to fill; anew says that what it has may be removed, which
+	// whoever can do that sooner than record by record does. Nil: the board gets none, and a
+	// backup that has one is refused unless NoArchive says so.
+	Archive func(ctx context.Context, anew bool) (archive.Archive, error)
 	// Where names the archive for the board; "" leaves what the board says of it.
 	Where string
 	// NoArchive says that the board is archived nowhere from now on.
 	NoArchive bool
-	// Streams opens the event streams to fill, after the files are there. Nil: those of
-	// the backup are passed over.
-	Streams func(ctx context.Context, again bool) (stream.Log, error)
+	// Streams opens the event streams to fill, which lie in StreamsFolder, after the files
+	// are there. Nil: those of the backup are passed over.
+	Streams       func(ctx context.Context) (stream.Log, error)
+	StreamsFolder string
 	// Artifacts is where files that jobs left go. Nil: there is no place, and a backup that
 	// has some is refused unless NoArtifacts says so.
 	Artifacts   artifact.Store
@@ -78,7 +75,10 @@ func Restore(ctx context.Context, from io.Reader, t Target) (s Summary, err erro
 	if err := r.load.settle(ctx, beyond); err != nil {
 		return s, err
 	}
-	return s, r.load.end(ctx, func(b *board.Batch) {
+	if err := r.ends(); err != nil {
+		return s, err
+	}
+	err = r.load.end(ctx, func(b *board.Batch) {
 		b.NextEpoch(time.Now(), "restored from a backup of "+s.Head.at()+": what came after it is lost")
 		for name, at := range r.made {
 			b.Set(layout.Streams, board.Field{Name: string(name), Value: at})
@@ -90,13 +90,21 @@ func Restore(ctx context.Context, from io.Reader, t Target) (s Summary, err erro
 			b.Set(layout.Archive, board.Field{Name: layout.ArchiveWhere, Value: t.Where})
 		}
 	})
+	if err != nil {
+		return s, err
+	}
+	return s, r.unmark(ctx)
 }
 
 // restoring is a target that is filled.
 type restoring struct {
 	Target
+	head    Head
+	held    []file // of the node
 	load    *load
+	note    note
 	rows    archive.Archive // nil: the board gets none
+	begun   bool            // what the archive has is of an earlier run
 	streams stream.Log      // nil until the backup has one
 	made    map[domain.StreamName]string
 }
@@ -111,14 +119,16 @@ func (r *restoring) close() (err error) {
 	return err
 }
 
-// taker fills what of the target there is.
+// taker fills what of the target there is. The files of the node come first in a backup, and
+// are held until nothing is known to be in the way of all the rest.
 func (r *restoring) taker(ctx context.Context) taker {
 	take := taker{
-		head:  func(h Head) error { return r.begin(ctx, h) },
+		head:  r.check,
+		begin: func() error { return r.start(ctx) },
 		items: func(list []item) error { return r.load.add(ctx, list) },
 	}
 	if r.Folder != "" {
-		take.file = func(f file) error { return r.write(f, r.load.again) }
+		take.file = func(f file) error { r.held = append(r.held, f); return nil }
 	}
 	if r.Archive != nil {
 		take.record = func(list []archive.Record) error { return putAll(ctx, r.rows, list) }
@@ -133,7 +143,8 @@ func (r *restoring) taker(ctx context.Context) taker {
 	return take
 }
 
-func (r *restoring) begin(ctx context.Context, h Head) (err error) {
+// check refuses a backup that has what there is no place for.
+func (r *restoring) check(h Head) error {
 	if h.Archive && r.Archive == nil && !r.NoArchive {
 		return domain.Invalidf("the backup has an archive: say where that goes with --archive, or leave it with --archive none")
 	}
@@ -141,18 +152,41 @@ func (r *restoring) begin(ctx context.Context, h Head) (err error) {
 		return domain.Invalidf("the backup has files that jobs left, and beside a board that nodes share there is no place for them unless you say which: " +
 			"name it as artifacts in the config file that you give with --config, or leave them with artifacts: none there")
 	}
-	r.load, err = begin(ctx, r.Board, cmp.Or(r.From, "a backup")+" of "+h.at(), r.Alone, r.Overwrite)
-	if err != nil || !h.Archive || r.Archive == nil {
+	r.head = h
+	return nil
+}
+
+// start looks whether anything that is somebody's is in the way, changes nothing where there
+// is, and else makes room.
+func (r *restoring) start(ctx context.Context) (err error) {
+	if r.load, err = look(ctx, r.Board, cmp.Or(r.From, "a backup")+" of "+r.head.at(), r.Alone, r.Overwrite); err != nil {
+		return r.restoredAlready(err)
+	}
+	if err := r.unowned(ctx); err != nil {
 		return err
 	}
-	r.rows, err = r.openArchive(ctx, r.load.again)
-	return err
+	if err := r.load.mark(ctx); err != nil {
+		return err
+	}
+	if err := r.writeFiles(); err != nil {
+		return err
+	}
+	if r.load.again {
+		r.load.goesOn = false // nothing is left to go on with
+		if err := r.load.empty(ctx); err != nil {
+			return err
+		}
+	}
+	return r.makeArchive(ctx)
 }
 
 // paste fills a stream, and notes when that was made: by this a node knows whether its positions in it hold.
 func (r *restoring) paste(ctx context.Context, name domain.StreamName, from io.Reader) (err error) {
 	if r.streams == nil {
-		if r.streams, err = r.Streams(ctx, r.load.again); err != nil {
+		if err := r.makeStreams(); err != nil {
+			return err
+		}
+		if r.streams, err = r.Streams(ctx); err != nil {
 			return err
 		}
 	}
@@ -166,23 +200,6 @@ func (r *restoring) paste(ctx context.Context, name domain.StreamName, from io.R
 	stats, err := r.streams.Stats(ctx, name)
 	r.made[name] = stats.Created.UTC().Format(time.RFC3339Nano)
 	return err
-}
-
-// openArchive opens the archive to fill, which must be empty.
-func (t Target) openArchive(ctx context.Context, again bool) (archive.Archive, error) {
-	to, err := t.Archive(ctx, again)
-	if err != nil || again {
-		return to, err
-	}
-	has, err := to.Highest(ctx)
-	if err == nil && len(has) > 0 {
-		err = domain.Conflictf("the archive is not empty: it has %ss of context %d, up to %d; name an empty one with --archive, or lose what is there with "+
-			"--overwrite", has[0].Kind, has[0].Context, has[0].ID)
-	}
-	if err != nil {
-		return nil, errors.Join(err, to.Close())
-	}
-	return to, nil
 }
 
 // beyond is how many numbers of a counter may have been given out since the backup.
@@ -225,6 +242,12 @@ func claimAll(ctx context.Context, to archive.Archive, list []archive.Claimed) e
 	return nil
 }
 
+// The marks that tell an archive and its board that they belong together, as package clockwork has them.
+const (
+	markBoard = "board"
+	markStep  = "step"
+)
+
 // pair says in the archive whose it is, and how far it has come.
 func (t Target) pair(ctx context.Context, to archive.Archive) error {
 	if to == nil {
@@ -238,41 +261,10 @@ func (t Target) pair(ctx context.Context, to archive.Archive) error {
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]string{"board": recs[0].Get(layout.IdentityID), "step": recs[0].Get(layout.IdentityStep)} {
+	for name, value := range map[string]string{markBoard: recs[0].Get(layout.IdentityID), markStep: recs[0].Get(layout.IdentityStep)} {
 		if _, err := to.Mark(ctx, name, marks[name], value); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// write writes a file of the node, and none over another one.
-func (t Target) write(f file, again bool) error {
-	if !filepath.IsLocal(filepath.FromSlash(f.Name)) || strings.HasPrefix(f.Name, "board") {
-		return domain.Invalidf("the backup has a file %q, which is none of a node's", f.Name)
-	}
-	path := filepath.Join(t.Folder, filepath.FromSlash(f.Name))
-	if was, err := os.ReadFile(path); err == nil && !bytes.Equal(was, f.Data) && !t.Overwrite && !again {
-		return domain.Conflictf("%s is there and not as in the backup: restore into a new folder, or lose it with --overwrite", path)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return domain.FileErrorf(err, "restore %q: %v", path, err)
-	}
-	return replaceFile(path, f.Data)
-}
-
-// replaceFile writes a file that is there wholly or as it was before.
-func replaceFile(path string, data []byte) error {
-	f, err := os.OpenFile(path+".part", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err == nil {
-		_, err = f.Write(data)
-		err = errors.Join(err, f.Sync(), f.Close())
-	}
-	if err == nil {
-		err = os.Rename(path+".part", path)
-	}
-	if err != nil {
-		return domain.FileErrorf(err, "restore %q: %v", path, err)
 	}
 	return nil
 }

@@ -60,10 +60,12 @@ const Streams = "ramet:streams"
 
 // Restoring is the record in space 0 of a board that is being filled from a backup or
 // from another board: until it is whole no node starts on it. RestoringFrom says from
-// what, and RestoringSinceMs since when.
+// what, and RestoringSinceMs since when. RestoringID is told to nobody but the archive and
+// the folders that are filled with it: by it the next run knows them as its own.
 const (
 	Restoring        = "ramet:restoring"
 	RestoringFrom    = "from"
+	RestoringID      = "id"
 	RestoringSinceMs = "since_ms"
 )
 

@@ -100,49 +100,32 @@ func openTarget(ctx context.Context, o options) (_ *target, err error) {
 	return t, nil
 }
 
-// restoringFile stands in a data folder into which a restore has begun, until the board
-// itself says that it is not whole: a node that is started there would take the folder for
+// beginRestore notes in a data folder without a board that a restore has begun there, until the
+// board itself says that it is not whole: a node that is started there would take the folder for
 // a new one.
-const restoringFile = "restoring"
-
-// beginRestore notes in a data folder without a board that a restore has begun there;
-// end takes the note away.
-func beginRestore(dataDir string) (end func() error, err error) {
-	note := filepath.Join(dataDir, restoringFile)
+func beginRestore(dataDir string) error {
 	if _, err := os.Stat(filepath.Join(dataDir, boardFolder)); err == nil {
-		if _, err := os.Stat(note); errors.Is(err, fs.ErrNotExist) {
-			return func() error { return nil }, nil // it is another restore's, or a node's
-		}
+		return nil // it is another restore's, which has noted it, or a node's
 	}
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return nil, domain.FileErrorf(err, "make the data folder %q: %v", dataDir, err)
+		return domain.FileErrorf(err, "make the data folder %q: %v", dataDir, err)
 	}
-	if err := os.WriteFile(note, nil, 0o600); err != nil {
-		return nil, domain.FileErrorf(err, "note that a restore begins: %v", err)
+	// What an earlier run has noted stays.
+	f, err := os.OpenFile(filepath.Join(dataDir, backup.RestoringFile), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = f.Close()
 	}
-	return func() error {
-		if err := os.Remove(note); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return domain.FileErrorf(err, "%v", err)
-		}
-		return nil
-	}, nil
-}
-
-// checkRestored refuses a data folder in which a restore was broken off.
-//
-// Errors: [domain.ErrConflict].
-func checkRestored(dataDir string) error {
-	if _, err := os.Stat(filepath.Join(dataDir, restoringFile)); err != nil {
-		return nil
+	if err != nil {
+		return domain.FileErrorf(err, "note that a restore begins: %v", err)
 	}
-	return domain.Conflictf("a restore into %s was begun and broken off, and the folder is not whole: run the same command again", dataDir)
+	return nil
 }
 
 // belong are what a data folder may have: what nodes make there, and what people put there
 // for them. Names that end in "*" are beginnings.
-var belong = []string{boardFolder, boardFolder + ".*", streamsFolder, "streams.*", "contexts", "nats", artifactFolder, identity.KeysFolder, "*.key",
+var belong = []string{boardFolder, boardFolder + ".*", streamsFolder, "streams.*", "contexts", "nats", artifactFolder, identity.KeysFolder, "*.key", "*.key.part",
 	"*.token", node.SelfFile,
-	"node.lock", "format.json", "ramet.sock", "cookie", restoringFile, "*.db*", "*.yaml", "*.yml", "*.pem", "lost+found"}
+	"node.lock", "format.json", "ramet.sock", "cookie", backup.RestoringFile, "*.db*", "*.yaml", "*.yml", "*.pem", "lost+found"}
 
 // checkForeign refuses a folder that has something else than a node's: a home, say, whose
 // owner would find the files of a node among his own.
@@ -171,8 +154,7 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 	if err := checkForeign(o.DataDir); err != nil && !o.Overwrite {
 		return s, err
 	}
-	begun, err := beginRestore(o.DataDir)
-	if err != nil {
+	if err := beginRestore(o.DataDir); err != nil {
 		return s, err
 	}
 	t, err := openTarget(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, mayLose: true})
@@ -182,7 +164,7 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 	defer func() {
 		// Where the board says that it is not whole, it says more than the folder does.
 		if backup.Unfinished(ctx, t.board) == nil {
-			err = errors.Join(err, begun())
+			err = errors.Join(err, backup.Settled(o.DataDir))
 		}
 		err = errors.Join(err, t.close())
 	}()
@@ -191,10 +173,10 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 		return s, err
 	}
 	to := backup.Target{Board: t.board, Folder: t.dataDir, Alone: t.alone(), Overwrite: o.Overwrite, From: o.Name, Progress: o.Progress, Where: place.name,
-		NoArchive: t.archiveURL == "none", Streams: t.openStreams}
+		NoArchive: t.archiveURL == "none", Streams: t.openStreams, StreamsFolder: filepath.Join(t.dataDir, streamsFolder)}
 	if place.kind != "none" {
-		to.Archive = func(ctx context.Context, again bool) (archive.Archive, error) {
-			return t.openArchive(ctx, place, again)
+		to.Archive = func(ctx context.Context, anew bool) (archive.Archive, error) {
+			return t.openArchive(ctx, place, anew)
 		}
 	}
 	if to.Artifacts, err = openArtifactStore(t.artifactURL, t.boardURL, t.dataDir); err != nil {
@@ -208,9 +190,9 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 }
 
 // openArchive opens an archive to be filled. One in a file is made anew where what it has
-// is of an earlier restore, or to be lost.
-func (t *target) openArchive(ctx context.Context, place archivePlace, again bool) (archive.Archive, error) {
-	if place.kind == "sqlite" && again {
+// may go.
+func (t *target) openArchive(ctx context.Context, place archivePlace, anew bool) (archive.Archive, error) {
+	if place.kind == "sqlite" && anew {
 		for _, side := range []string{"", "-wal", "-shm"} {
 			if err := os.Remove(place.file + side); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, domain.FileErrorf(err, "remove the archive: %v", err)
@@ -220,18 +202,8 @@ func (t *target) openArchive(ctx context.Context, place archivePlace, again bool
 	return place.open(ctx, t.options)
 }
 
-// openStreams opens the streams of the data folder, which must be new. The keys of the
-// node are there already.
-func (t *target) openStreams(ctx context.Context, again bool) (stream.Log, error) {
-	folder := filepath.Join(t.dataDir, streamsFolder)
-	if again {
-		if err := os.RemoveAll(folder); err != nil {
-			return nil, domain.FileErrorf(err, "remove the event streams: %v", err)
-		}
-	}
-	if _, err := os.Stat(folder); err == nil {
-		return nil, domain.Conflictf("%s is there: restore into a new data folder, or lose it with --overwrite", folder)
-	}
+// openStreams opens the streams of the data folder. The keys of the node are there already.
+func (t *target) openStreams(ctx context.Context) (stream.Log, error) {
 	keys, err := identity.OpenKeyring(t.dataDir)
 	if err != nil {
 		return nil, err

@@ -21,13 +21,16 @@ func (p *parts) openBoard(ctx context.Context, o options) (err error) {
 	if err := o.leavesNothing(ctx); err != nil {
 		return err
 	}
-	if err := checkRestored(o.dataDir); err != nil {
+	if err := backup.BrokenOff(o.dataDir); err != nil {
 		return err
 	}
 	if p.board, err = openBoard(ctx, o); err != nil {
 		return err
 	}
 	if err := backup.Unfinished(ctx, p.board); err != nil {
+		return err
+	}
+	if err := backup.Settled(o.dataDir); err != nil {
 		return err
 	}
 	p.store = p.board
