@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/postgrestest"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // opened opens an archive by the name of its place, made anew where that is said and it can be.
@@ -254,5 +255,90 @@ func TestFilesOfOthersAreNotLost(t *testing.T) {
 	}
 	if err := restore(memboard.Open(), text, theirs, true); err != nil || read(theirs, "node.key") != "mine" {
 		t.Errorf("over keys of others that may go: %q, %v", read(theirs, "node.key"), err)
+	}
+}
+
+// dying is a board that takes so many changes, and none after.
+type dying struct {
+	board.Board
+	left int
+}
+
+var errDied = errors.New("killed")
+
+func (d *dying) change() error {
+	if d.left--; d.left < 0 {
+		return errDied
+	}
+	return nil
+}
+
+func (d *dying) Commit(ctx context.Context, b board.Batch) error {
+	if err := d.change(); err != nil {
+		return err
+	}
+	return d.Board.Commit(ctx, b)
+}
+
+func (d *dying) CommitEach(ctx context.Context, batches []board.Batch) []error {
+	if err := d.change(); err != nil {
+		return []error{err}
+	}
+	return d.Board.CommitEach(ctx, batches)
+}
+
+func (d *dying) Claim(ctx context.Context, a board.Ask) ([]board.Claimed, error) {
+	if err := d.change(); err != nil {
+		return nil, err
+	}
+	return d.Board.Claim(ctx, a)
+}
+
+func (d *dying) Void(ctx context.Context, owner string) error {
+	if err := d.change(); err != nil {
+		return err
+	}
+	return d.Board.Void(ctx, owner)
+}
+
+func (d *dying) Next(ctx context.Context, s board.Space, key string, n int) (int64, error) {
+	if err := d.change(); err != nil {
+		return 0, err
+	}
+	return d.Board.Next(ctx, s, key, n)
+}
+
+// TestARestoreThatBreaksOffAnywhereIsRepeated: before each change of the board once, on what the one before has left.
+func TestARestoreThatBreaksOffAnywhereIsRepeated(t *testing.T) {
+	o := archives()["SQLite"](t)
+	text := kept(t, o, map[string]string{"node.key": "mine"})
+	dst, folder := memboard.Open(), t.TempDir()
+	restore := func(b board.Board) error {
+		_, err := backup.Restore(t.Context(), bytes.NewReader(text), backup.Target{Board: b, Folder: folder,
+			Archive: func(ctx context.Context, anew bool) (archive.Archive, error) { return o(ctx, "mine", anew) }})
+		return err
+	}
+	whole := func() bool {
+		recs, err := dst.Get(t.Context(), 0, layout.Identity, layout.Restoring)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return recs[0] != nil && recs[1] == nil
+	}
+	n := 0
+	for ; !whole(); n++ {
+		if err := restore(&dying{Board: dst, left: n}); !errors.Is(err, errDied) {
+			t.Fatalf("after %d changes: got %v", n, err)
+		}
+	}
+	if n < 10 {
+		t.Errorf("it was whole after %d changes", n)
+	}
+	if err := restore(dst); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "had come to its end") {
+		t.Errorf("once more: got %v", err)
+	}
+	lapsed(t, dst)
+	if keys, _ := o.keys(t, "mine"); !cmp.Equal([]string{"job:1:1", "job:1:2"}, keys) {
+		t.Errorf("the archive has %q", keys)
 	}
 }

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/backup"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/cli"
+	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/leash"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/stream"
+)
+
+const (
+	// endsAt tells a process of this test how many bytes of a backup it reads before it is gone.
+	endsAt    = "RAMET_TEST_RESTORE_ENDS_AT"
+	exitGone  = 9
+	magicLine = "ramet backup 1\n"
+)
+
+// ending is a backup whose reader is gone when it asks for more than so many bytes: it has dealt with the blocks before.
+type ending struct {
+	io.Reader
+	left int64
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		os.Exit(exitGone)
+	}
+	n, err := e.Reader.Read(p[:min(int64(len(p)), e.left)])
+	e.left -= int64(n)
+	return n, err
+}
+
+// blocks are the bytes at which a backup's blocks begin, and at which it ends.
+func blocks(text []byte) (at []int64) {
+	for n := len(magicLine); ; n += 5 + int(binary.BigEndian.Uint32(text[n+1:])) + 16 {
+		if at = append(at, int64(n)); n == len(text) {
+			return at
+		}
+	}
+}
+
+func restoreFrom(t *testing.T, from io.Reader, dir string) error {
+	t.Helper()
+	_, err := restore(t.Context(), cli.RestoreOptions{DataDir: dir, From: from, Name: "a backup"})
+	return err
+}
+
+// backedUp is a backup of a node with something of everything.
+func backedUp(t *testing.T) (text []byte, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := identity.OpenKeyring(dir)
+	must(err)
+	src, err := openTarget(t.Context(), options{dataDir: dir, mayLose: true, log: quiet()})
+	must(err)
+	must(src.board.Commit(t.Context(), *new(board.Batch).Include(layout.Contexts, "1").Set(layout.Identity, board.Field{Name: layout.IdentityID, Value: "B1"},
+		board.Field{Name: layout.IdentityStep, Value: "4"})))
+	must(src.board.Commit(t.Context(), *(&board.Batch{Space: 1}).Set("job:1:1", board.Field{Name: "status", Value: "dispatched"}).
+		PushLeft("queue:python", "job:1:1").Set("mine", board.Field{Name: "a", Value: "1"})))
+	rows, err := archivePlace{kind: "sqlite", file: filepath.Join(dir, archiveFile)}.open(t.Context(), src.options)
+	must(err)
+	r, err := archive.OfJob(1, &domain.Job{ID: 2, CallerID: 1, ContextID: 1, Script: "exit", ScriptType: "shell", Status: domain.JobFinished, CreatedAt: 1,
+		FinishedMs: 1000}, nil)
+	must(err)
+	must(rows.Put(t.Context(), []archive.Record{r}))
+	streams, err := src.openStreams(t.Context())
+	must(err)
+	files, err := folder(filepath.Join(dir, artifactFolder))
+	must(err)
+	_, err = files.Put(t.Context(), 1, strings.NewReader("a report"))
+	must(err)
+	var to bytes.Buffer
+	_, err = backup.Write(t.Context(), &to, backup.Source{Head: backup.Head{Kind: "embedded", Node: "n"}, Board: src.board, Archive: rows,
+		Streams: streams.(stream.Copier), Artifacts: files, Folder: dir, Names: kept})
+	must(errors.Join(err, files.Close(), streams.Close(), rows.Close(), src.close()))
+	return to.Bytes(), dir
+}
+
+// TestARestoreThatIsKilledIsRepeated, wherever that is, by the same command, without losing what is of others.
+func TestARestoreThatIsKilledIsRepeated(t *testing.T) {
+	if at := os.Getenv(endsAt); at != "" {
+		left, err := strconv.ParseInt(at, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(os.Getenv(endsAt + "_FILE"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Fatal(restoreFrom(t, &ending{f, left}, os.Getenv(endsAt+"_DATA")))
+	}
+	text, source := backedUp(t)
+	file, dir := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inDir := func(name string) string { return filepath.Join(dir, name) }
+	for i, at := range blocks(text) {
+		c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", endsAt, at), endsAt+"_FILE="+file, endsAt+"_DATA="+dir)
+		var said bytes.Buffer
+		c.Stdout, c.Stderr = &said, &said
+		if gone := (*exec.ExitError)(nil); !errors.As(leash.Run(c, syscall.SIGKILL), &gone) || gone.ExitCode() != exitGone {
+			t.Fatalf("killed after %d blocks, at byte %d: it ended by itself: %s", i, at, said.Bytes())
+		}
+		// Where it writes a key, it leaves a part of it: those of before left one by another name.
+		for _, name := range []string{"." + identity.StreamKeyFile + ".part", identity.StreamKeyFile + ".part", ".artifact-1"} {
+			if err := os.WriteFile(inDir(name), []byte("half"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := backup.BrokenOff(dir); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("a node would start on half a board: %v", err)
+	}
+
+	// Streams of others that lie there in the place of its own are not lost, nor are they in any way changed.
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine, theirs := inDir(streamsFolder), filepath.Join(source, streamsFolder)
+	must(os.Rename(mine, mine+".mine"))
+	must(os.CopyFS(mine, os.DirFS(theirs)))
+	err := restoreFrom(t, bytes.NewReader(text), dir)
+	if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), mine) || !strings.Contains(err.Error(), "--overwrite") {
+		t.Fatalf("over the streams of others: got %v", err)
+	}
+	if want, got := tree(t, theirs), tree(t, mine); !maps.Equal(want, got) {
+		t.Errorf("the streams of others have changed: %v, want %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	must(os.RemoveAll(mine))
+	must(os.Rename(mine+".mine", mine))
+
+	must(restoreFrom(t, bytes.NewReader(text), dir))
+	for _, name := range kept {
+		want, got := tree(t, filepath.Join(source, name)), tree(t, inDir(name))
+		if !maps.Equal(want, got) {
+			t.Errorf("%s is not as it was", name)
+		}
+	}
+	if list := slices.Sorted(maps.Keys(tree(t, dir))); slices.ContainsFunc(list, func(name string) bool {
+		return strings.Contains(name, "restoring") || strings.HasPrefix(name, ".")
+	}) {
+		t.Errorf("something is left of it: %q", list)
+	}
+	l, err := begin(t, dir, false)
+	must(err)
+	if n, err := l.store.Count(t.Context(), archive.Query{Context: 1}); err != nil || n != 1 {
+		t.Errorf("the archive has %d records, %v", n, err)
+	}
+	if recs, err := l.board.Get(t.Context(), 1, "mine", "job:1:1"); err != nil || recs[0] == nil || recs[1] == nil {
+		t.Errorf("the board has %v, %v", recs, err)
+	}
+	must(errors.Join(l.store.Close(), l.board.Close()))
+
+	// Killed when all was whole already, it has left the note: that keeps no node away, and the same command says so.
+	note := inDir(backup.RestoringFile)
+	must(os.WriteFile(note, []byte(`{"id":"X","whole":true}`), 0o600))
+	if err := restoreFrom(t, bytes.NewReader(text), dir); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "had come to its end") {
+		t.Errorf("got %v", err)
+	}
+	must(os.WriteFile(note, []byte(`{"id":"X","whole":true}`), 0o600))
+	must(errors.Join(backup.BrokenOff(dir), backup.Settled(dir)))
+	if _, err := os.Stat(note); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the note is left: %v", err)
+	}
+}
+
+// tree is what files have that are at a path or below it, but for what each process makes anew.
+func tree(t *testing.T, path string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Type().IsRegular() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(at)
+		name, _ := filepath.Rel(path, at)
+		all[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
