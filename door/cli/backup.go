@@ -217,19 +217,44 @@ func boardTable(t *table, s backup.Summary) {
 	}
 }
 
-// clearParts removes what backups that were killed have left of their file. One that is
-// being written is not an hour old.
-func clearParts(prefix string) {
+// clearParts removes what backups that were killed have left of their file, and says so. Who writes one holds it.
+func clearParts(prefix string, told io.Writer) {
 	list, err := os.ReadDir(filepath.Dir(prefix))
 	if err != nil {
 		return // the backup will say what is wrong
 	}
 	for _, f := range list {
-		if info, err := f.Info(); err == nil && strings.HasPrefix(f.Name(), filepath.Base(prefix)) && info.Mode().IsRegular() &&
-			time.Since(info.ModTime()) > time.Hour {
-			_ = os.Remove(filepath.Join(filepath.Dir(prefix), f.Name()))
+		if !strings.HasPrefix(f.Name(), filepath.Base(prefix)) || !f.Type().IsRegular() {
+			continue
+		}
+		if removeFree(filepath.Join(filepath.Dir(prefix), f.Name())) {
+			fmt.Fprintf(told, "removed %s, which a backup that was broken off has left\n", f.Name())
 		}
 	}
+}
+
+// makePart makes the file that a backup is written to, and holds it as long as it is open.
+func makePart(prefix string) (*os.File, error) {
+	for {
+		f, err := os.CreateTemp(filepath.Dir(prefix), filepath.Base(prefix)+"*") // 0600
+		if err != nil {
+			return nil, fileError(err)
+		}
+		if hold(f) && stillAt(f, f.Name()) {
+			return f, nil
+		}
+		_ = f.Close() // another backup took it for one that was left: that removes it
+	}
+}
+
+// stillAt reports whether a file is there by its name.
+func stillAt(f *os.File, name string) bool {
+	is, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	at, err := os.Stat(name)
+	return err == nil && os.SameFile(is, at)
 }
 
 // backUp writes a backup to a file, or to standard output.
@@ -241,10 +266,10 @@ func (a *app) backUp(ctx context.Context, n *client.Client, name string, to *sec
 		return a.receive(ctx, n, bare(a.std.Out), to)
 	}
 	part := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".part-")
-	clearParts(part)
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(part)+"*") // 0600
+	clearParts(part, a.std.Err)
+	f, err := makePart(part)
 	if err != nil {
-		return s, fileError(err)
+		return s, err
 	}
 	defer func() {
 		if err != nil {
@@ -254,11 +279,10 @@ func (a *app) backUp(ctx context.Context, n *client.Client, name string, to *sec
 	if s, err = a.receive(ctx, n, f, to); err == nil {
 		err = f.Sync()
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = renameHeld(f, name)
+	} else {
+		_ = f.Close() // the first error says more
 	}
 	if err == nil {
 		err = syncFolder(filepath.Dir(name))
