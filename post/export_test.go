@@ -13,6 +13,8 @@ var (
 	Seal       = seal
 	Unseal     = unseal
 	ParcelMark = parcelMark
+
+	RememberFor = rememberFor
 )
 
 // MaxParcelItems bounds what one parcel brings.

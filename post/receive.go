@@ -176,9 +176,11 @@ func (f *inflow) replayed(i *incoming) {
 // any number of messages refused.
 const refusedFor = 10 * time.Minute
 
-// rememberFor is how long a message can come again.
+// rememberFor is how long a message can come again: at most for as long as it is good, from now on. It is by the
+// message's own instants: a clock that is ahead, and is set right before the message has expired, would have it
+// forgotten too soon, and taken twice.
 func rememberFor(m *domain.Message) time.Duration {
-	return time.Until(m.ExpiresAt.Time()) + 2*clockLeeway
+	return m.ExpiresAt.Time().Sub(m.CreatedAt.Time()) + 2*clockLeeway
 }
 
 // refused notes that a message is not taken.
