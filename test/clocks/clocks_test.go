@@ -2,6 +2,7 @@ package clocks
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,7 +40,7 @@ func TestAJumpOfTheClock(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		w := newWorld(t)
 		n := start(t, path, w.dir, "a", "--config", w.config, "--lease", lease.String())
-		w.nodes = []*node{n}
+		w.nodes, w.streams = []*node{n}, true
 		w.run(n)
 	})
 	t.Run("redis", func(t *testing.T) {
@@ -57,6 +58,8 @@ type world struct {
 	*testing.T
 	dir, config, witness string
 	nodes                []*node
+	streams              bool           // the node has some of its own, in files: there are sagas
+	timers               []string       // what their timers have told, by its name
 	want                 map[string]int // how often a thing is to begin, by its name
 	jobs                 []domain.JobKey
 	flows                []domain.FlowID
@@ -81,7 +84,8 @@ func newWorld(t *testing.T) *world {
 	if err := os.Chmod(seen, 0o777); err != nil { // walled scripts of root's node are nobody's
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("walls:\n  write: [%s]\n", seen)
+	text := fmt.Sprintf("walls:\n  write: [%s]\neffects:\n  - name: tell\n    kind: job\n    caller: 1\n    script_type: shell\n    script: |\n"+
+		"      echo \"begin $RAMET_PARAM_NAME $RAMET_ATTEMPT\" >> %[2]s\n      echo \"end $RAMET_PARAM_NAME $RAMET_ATTEMPT\" >> %[2]s\n", seen, w.witness)
 	if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +102,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) run(jumping *node) {
 	w.schedules()
 	w.workers()
+	w.sagas()
 	for i, d := range jumps {
 		w.Logf("the clock jumps by %v", d)
 		w.submit(fmt.Sprintf("%d-before", i))
@@ -117,6 +122,7 @@ func (w *world) run(jumping *node) {
 	}
 	jumping.set(2 * time.Hour) // what was counted from the clock that was ahead has come by now
 	w.settle()
+	w.told()
 	w.quiet()
 	jumping.set(0)
 	w.judge()
@@ -155,6 +161,54 @@ func (w *world) submit(round string) {
 		job("napping", "ramet sleep nap 1s\n", 1, nil)
 		job("called", "", 1, func(j *domain.Job) { j.ScriptType, j.Script = "told", fmt.Sprintf("%q", name("called")) })
 		w.flow(ctx, n, name)
+		w.instance(ctx, n, name("saga"))
+	}
+}
+
+// sagas are those of one program: each instance sets two timers, and asks for an effect whenever one comes, however often.
+func (w *world) sagas() {
+	w.Helper()
+	if !w.streams {
+		return
+	}
+	if _, err := w.nodes[0].ApplySagaText(w.Context(), 1, "timed.yaml", `name: timed
+triggers:
+  - {of: Round, types: [RoundBegan]}
+correlation: event.aggregate_id
+initial: new
+effects: [tell]
+timers: [First, Second]
+states:
+  new:
+    on: {RoundBegan: handle, "*": ignore}
+  waiting:
+    on: {First: handle, Second: handle, tell.Succeeded: ignore, "*": ignore}
+script: |
+  fn on_event(state, event) {
+    if event.type == "RoundBegan" {
+      return #{state: #{name: event.payload.name}, timers: [#{event: "First", after: 2}, #{event: "Second", after: 8}], next: "waiting"};
+    }
+    #{work: [#{effect: "tell", payload: #{name: state.name + "-" + event.type}}]}
+  }
+`, domain.SagaFromStart); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// instance begins one: a timer comes before the next jump, and one after it.
+func (w *world) instance(ctx context.Context, n *node, name string) {
+	w.Helper()
+	if !w.streams {
+		return
+	}
+	_, err := n.PublishEvent(ctx, 1, api.EventInput{ID: name, Type: "RoundBegan", AggregateType: "Round", AggregateID: name,
+		Payload: json.RawMessage(fmt.Sprintf(`{"name": %q}`, name))})
+	if err != nil {
+		w.Fatalf("begin %s: %v", name, err)
+	}
+	for _, timer := range []string{"First", "Second"} {
+		w.want[name+"-"+timer] = 1
+		w.timers = append(w.timers, name+"-"+timer)
 	}
 }
 
@@ -257,6 +311,26 @@ func (w *world) settle() {
 			x, why := n.ExplainFlow(ask, 1, id)
 			cancel()
 			w.Errorf("flow %d: %s %v; %+v %v", id, f.Status, err, x, why)
+		}
+	}
+}
+
+// told waits until each timer of a saga has had its effect: one that is lost is named.
+func (w *world) told() {
+	w.Helper()
+	var missing []string
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		text, err := os.ReadFile(w.witness)
+		if err != nil {
+			w.Fatal(err)
+		}
+		missing = slices.DeleteFunc(slices.Clone(w.timers), func(name string) bool { return strings.Contains(string(text), "end "+name+" ") })
+		if len(missing) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			w.Errorf("timers that did not come, or whose effect did not: %q", missing)
+			return
 		}
 	}
 }
