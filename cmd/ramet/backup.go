@@ -123,9 +123,9 @@ func beginRestore(dataDir string) error {
 
 // belong are what a data folder may have: what nodes make there, and what people put there
 // for them. Names that end in "*" are beginnings.
-var belong = []string{boardFolder, boardFolder + ".*", streamsFolder, "streams.*", "contexts", "nats", artifactFolder, identity.KeysFolder, "*.key", "*.key.part",
-	"*.token", node.SelfFile,
-	"node.lock", "format.json", "ramet.sock", "cookie", backup.RestoringFile, "*.db*", "*.yaml", "*.yml", "*.pem", "lost+found"}
+var belong = []string{boardFolder, boardFolder + ".*", streamsFolder, "streams.*", "contexts", "nats", artifactFolder, identity.KeysFolder,
+	"*.key", "*.key.part", "*.token", node.SelfFile, "node.lock", "format.json", "ramet.sock", "cookie", backup.RestoringFile, "*.db*", "*.yaml", "*.yml",
+	"*.pem", "lost+found"}
 
 // checkForeign refuses a folder that has something else than a node's: a home, say, whose
 // owner would find the files of a node among his own.
