@@ -36,8 +36,8 @@ type Provider interface {
 	// again. The context's end is a time-out: the target may have done it.
 	Do(ctx context.Context, call Call) (answer json.RawMessage, err error)
 
-	// Check looks whether the target can be reached, without an effect.
-	Check(ctx context.Context) error
+	// Check looks whether the target can be reached for a context, without an effect.
+	Check(ctx context.Context, tenant domain.TenantID) error
 
 	// Target names what it calls, as "https://api.example.com" or
 	// "smtp://mail.example.com:587": breaker and cap are kept for it unless the

@@ -352,7 +352,7 @@ func TestTrials(t *testing.T) {
 	bubble(t, func(r *rig) {
 		w, _ := r.start(r.set(func(d *effect.Definition) { d.Contexts = []domain.TenantID{7} }))
 		ctx := r.Context()
-		got, err := w.Test(ctx, "pay")
+		got, err := w.Test(ctx, "pay", 7)
 		if err != nil || got.Outcome != domain.EffectDone || r.fake.asked("") != 0 {
 			t.Errorf("check: got %+v, %v, and %d calls", got, err, r.fake.asked(""))
 		}
@@ -366,7 +366,7 @@ func TestTrials(t *testing.T) {
 		if _, err := w.TestCall(ctx, "pay", 7, "7", json.RawMessage(`{`)); !errors.Is(err, domain.ErrInvalid) {
 			t.Errorf("no JSON: got %v", err)
 		}
-		if _, err := w.Test(ctx, "pya"); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "did you mean pay?") {
+		if _, err := w.Test(ctx, "pya", 7); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "did you mean pay?") {
 			t.Errorf("no such effect: got %v", err)
 		}
 		r.fake.meets(func(context.Context, effect.Call) error { return effect.Refusedf("card expired") })

@@ -60,21 +60,23 @@ func (c *consumer) status(ctx context.Context) domain.EffectStatus {
 	return s
 }
 
-// Test looks whether an effect's target can be reached.
+// Test looks whether an effect's target can be reached for a context.
 //
 // Errors: [domain.ErrNotFound]. That it cannot is in what comes back.
-func (w *Worker) Test(ctx context.Context, name string) (domain.EffectTrial, error) {
+func (w *Worker) Test(ctx context.Context, name string, tenant domain.TenantID) (domain.EffectTrial, error) {
 	return w.trial(name, func(e *opened, secrets *Secrets) attempt {
 		checker := *e
 		checker.provider = checking{e.provider}
-		return checker.try(ctx, Call{}, secrets)
+		return checker.try(ctx, Call{Tenant: tenant}, secrets)
 	})
 }
 
 // checking is a provider whose effect is to check.
 type checking struct{ Provider }
 
-func (p checking) Do(ctx context.Context, _ Call) (json.RawMessage, error) { return nil, p.Check(ctx) }
+func (p checking) Do(ctx context.Context, call Call) (json.RawMessage, error) {
+	return nil, p.Check(ctx, call.Tenant)
+}
 
 // TestCall does an effect once, for real, under a new command id. It goes past
 // the stream, breaker, cap and bans, and leaves no mark.

@@ -113,7 +113,7 @@ func (f *fake) Do(ctx context.Context, call effect.Call) (json.RawMessage, error
 	return json.RawMessage(`{"ok":true}`), nil
 }
 
-func (f *fake) Check(context.Context) error { return nil }
+func (f *fake) Check(context.Context, domain.TenantID) error { return nil }
 func (f *fake) Target() string              { return "fake://target" }
 
 func (f *fake) Close() error {

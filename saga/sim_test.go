@@ -537,7 +537,7 @@ func (b *simBank) Do(ctx context.Context, c effect.Call) (json.RawMessage, error
 	return json.RawMessage(`{"ref":"` + c.CommandID + `"}`), nil
 }
 
-func (b *simBank) Check(context.Context) error { return nil }
+func (b *simBank) Check(context.Context, domain.TenantID) error { return nil }
 func (b *simBank) Target() string              { return "bank" }
 func (b *simBank) Close() error                { return nil }
 

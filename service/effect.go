@@ -13,7 +13,7 @@ import (
 // Effects is what the operations need of those who do effects.
 type Effects interface {
 	List(ctx context.Context) []domain.EffectStatus
-	Test(ctx context.Context, name string) (domain.EffectTrial, error)
+	Test(ctx context.Context, name string, tenant domain.TenantID) (domain.EffectTrial, error)
 	TestCall(ctx context.Context, name string, tenant domain.TenantID, tenantName string, payload json.RawMessage) (domain.EffectTrial, error)
 }
 
@@ -114,7 +114,7 @@ func (c Caller) TestEffect(ctx context.Context, p api.TestEffectParams) (domain.
 	ctx, cancel := context.WithTimeout(ctx, testMost)
 	defer cancel()
 	if !p.Call {
-		return engine.Test(ctx, p.Name)
+		return engine.Test(ctx, p.Name, p.Context)
 	}
 	name, err := c.api.parts.Directory.TenantName(ctx, p.Context)
 	if err != nil {

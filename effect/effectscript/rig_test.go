@@ -51,7 +51,7 @@ func (b *bank) Do(ctx context.Context, call effect.Call) (json.RawMessage, error
 	return json.RawMessage(b.answer), nil
 }
 
-func (b *bank) Check(context.Context) error { return nil }
+func (b *bank) Check(context.Context, domain.TenantID) error { return nil }
 func (b *bank) Target() string              { return "bank" }
 func (b *bank) Close() error                { return nil }
 

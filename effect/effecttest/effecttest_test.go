@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/effect/effecttest"
 )
@@ -69,7 +70,7 @@ func (m *memory) Do(ctx context.Context, call effect.Call) (json.RawMessage, err
 	return effect.Body(make([]byte, size), 0), nil
 }
 
-func (m *memory) Check(context.Context) error {
+func (m *memory) Check(context.Context, domain.TenantID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.away {

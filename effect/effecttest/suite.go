@@ -198,7 +198,7 @@ func testAway(r *rig) {
 	if err == nil || refused(err) {
 		r.Errorf("got %v of a target that is away, want an error after which it is tried again", err)
 	}
-	if err := r.p.Check(bounded(r.T)); err == nil {
+	if err := r.p.Check(bounded(r.T), 7); err == nil {
 		r.Error("check finds nothing wrong with a target that is away")
 	}
 	back()
@@ -247,7 +247,7 @@ func testSecret(r *rig) {
 	if r.cfg.Features.NoAway == "" {
 		back := r.target.Away()
 		do("a target that is away")
-		look("check of a target that is away", r.p.Check(bounded(r.T)))
+		look("check of a target that is away", r.p.Check(bounded(r.T), 7))
 		back()
 	}
 	if text := fmt.Sprintf("%v %+v", r.p, r.p); strings.Contains(text, Secret) {
@@ -291,7 +291,7 @@ func testConcurrent(r *rig) {
 }
 
 func testCheck(r *rig) {
-	if err := r.p.Check(bounded(r.T)); err != nil {
+	if err := r.p.Check(bounded(r.T), 7); err != nil {
 		r.Errorf("check of a target that is there: %v", err)
 	}
 	if n := r.target.Asked(""); n != 0 {

@@ -157,7 +157,7 @@ func (p *Provider) describing(ctx context.Context, err error) error {
 
 // Check connects, asks for the server's health where it tells it, and looks
 // for the method.
-func (p *Provider) Check(ctx context.Context) error {
+func (p *Provider) Check(ctx context.Context, _ domain.TenantID) error {
 	l, err := p.take()
 	if err != nil {
 		return err

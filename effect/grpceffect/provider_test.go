@@ -133,7 +133,7 @@ func TestARequestIsThePayloadAndTheAnswerTheResponse(t *testing.T) {
 			s.reflection = tc.reflection
 			s.start()
 			p := open(t, s, tc.others)
-			if err := p.Check(t.Context()); err != nil {
+			if err := p.Check(t.Context(), 7); err != nil {
 				t.Fatalf("check: %v", err)
 			}
 			answer, err := do(t, p, order)
@@ -299,7 +299,7 @@ func TestServersThatDoNotTell(t *testing.T) {
 		if no := refusal(t, err); !strings.Contains(no.Cause, want) {
 			t.Errorf("%s: got %q, want %q in it", method, no.Cause, want)
 		}
-		if err := p.Check(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		if err := p.Check(t.Context(), 7); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("check of %s: got %v, want %q in it", method, err, want)
 		}
 	}

@@ -279,7 +279,7 @@ func (p *Provider) hide(text string) string {
 }
 
 // Check asks for the path that the operator named, or connects.
-func (p *Provider) Check(ctx context.Context) error {
+func (p *Provider) Check(ctx context.Context, _ domain.TenantID) error {
 	u, err := url.Parse(p.url.origin)
 	if err != nil {
 		return err

@@ -326,7 +326,7 @@ func TestNobodyIsCalledWhoIsNotListed(t *testing.T) {
 		if !errors.As(err, &no) || !strings.Contains(err.Error(), "egress") {
 			t.Errorf("%s: got %v, want it refused by the egress rules", to, err)
 		}
-		if err := p.Check(t.Context()); err == nil {
+		if err := p.Check(t.Context(), 7); err == nil {
 			t.Errorf("%s: check finds nothing wrong", to)
 		}
 		p.Close()

@@ -71,7 +71,7 @@ func (p *flowOf) Target() string { return "flow " + p.o.Blueprint }
 
 // Check implements [effect.Provider]. Which blueprints there are differs from
 // context to context, so there is nothing to look for.
-func (p *flowOf) Check(ctx context.Context) error { return p.take(ctx) }
+func (p *flowOf) Check(ctx context.Context, _ domain.TenantID) error { return p.take(ctx) }
 
 // Do implements [effect.Provider].
 func (p *flowOf) Do(ctx context.Context, call effect.Call) (json.RawMessage, error) {

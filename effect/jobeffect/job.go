@@ -95,14 +95,15 @@ var _ effect.Provider = (*job)(nil)
 // its runners.
 func (p *job) Target() string { return "job " + string(p.o.ScriptType) }
 
-// Check implements [effect.Provider]: is there a runtime for the script?
-func (p *job) Check(ctx context.Context) error {
+// Check implements [effect.Provider]: is there a runtime for the script,
+// or a worker of the context that serves its type?
+func (p *job) Check(ctx context.Context, tenant domain.TenantID) error {
 	if err := p.take(ctx); err != nil {
 		return err
 	}
 	j := p.job(cmp.Or(p.o.Script, "x"), nil, "x")
 	j.ID = 1
-	return p.jobs.CheckFlowJob(ctx, 0, j)
+	return p.jobs.CheckFlowJob(ctx, tenant, j)
 }
 
 // Do implements [effect.Provider].

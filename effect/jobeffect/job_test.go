@@ -126,6 +126,21 @@ func TestAJobWaitsForAWorkerThatHasYetToCome(t *testing.T) {
 	}
 }
 
+// TestACheckAsksTheContextThatIsNamed checks an effect whose type workers of one context serve.
+func TestACheckAsksTheContextThatIsNamed(t *testing.T) {
+	r := newRig(t)
+	if err := r.work.RegisterTypes(t.Context(), tenant, []domain.ScriptType{"letters"}); err != nil {
+		t.Fatal(err)
+	}
+	p := openJob(t, r, map[string]any{"script_type": "letters", "script": "{}"})
+	if err := p.Check(t.Context(), tenant); err != nil {
+		t.Errorf("in the context of the workers: %v", err)
+	}
+	if err := p.Check(t.Context(), tenant+1); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("in another context: got %v, want that nobody serves the type", err)
+	}
+}
+
 // TestTheNextAttemptFindsTheJob ends an attempt, and then the node, while the
 // job runs: the next attempt waits for the same job, which another node runs.
 func TestTheNextAttemptFindsTheJob(t *testing.T) {

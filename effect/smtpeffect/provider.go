@@ -69,7 +69,7 @@ func (p *Provider) Do(ctx context.Context, call effect.Call) (json.RawMessage, e
 }
 
 // Check connects, logs in and says good-bye.
-func (p *Provider) Check(ctx context.Context) error {
+func (p *Provider) Check(ctx context.Context, _ domain.TenantID) error {
 	s, err := p.login(ctx)
 	if err != nil {
 		return err

@@ -201,7 +201,7 @@ func TestPrivateFromTheStart(t *testing.T) {
 	s.implicit = true
 	s.start()
 	p := open(t, s, map[string]any{"security": "tls"})
-	if err := p.Check(context.Background()); err != nil {
+	if err := p.Check(context.Background(), 7); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := send(t, p, order); err != nil {

@@ -223,7 +223,7 @@ func (p *Provider) translate(ctx context.Context, where string, err error) error
 }
 
 // Check connects, and lets the database look at the statements.
-func (p *Provider) Check(ctx context.Context) error {
+func (p *Provider) Check(ctx context.Context, _ domain.TenantID) error {
 	for i, s := range p.program.statements {
 		prepared, err := p.db.PrepareContext(ctx, s.text)
 		if err != nil {

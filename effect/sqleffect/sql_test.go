@@ -335,10 +335,10 @@ func testLock(t *testing.T, p *place) {
 
 func testCheck(t *testing.T, p *place) {
 	p.exec(t, "CREATE TABLE x (a INT)")
-	if err := p.open(t, map[string]any{"statements": []any{"INSERT INTO x VALUES (:a)"}}).Check(t.Context()); err != nil {
+	if err := p.open(t, map[string]any{"statements": []any{"INSERT INTO x VALUES (:a)"}}).Check(t.Context(), 7); err != nil {
 		t.Error(err)
 	}
-	err := p.open(t, map[string]any{"statements": []any{"INSERT INTO x VALUES (:a)", "INSERT INTO y VALUES (:a)"}}).Check(t.Context())
+	err := p.open(t, map[string]any{"statements": []any{"INSERT INTO x VALUES (:a)", "INSERT INTO y VALUES (:a)"}}).Check(t.Context(), 7)
 	if err == nil || !strings.Contains(err.Error(), "statement 2") {
 		t.Errorf("got %v, want that statement 2 is wrong", err)
 	}
