@@ -22,6 +22,10 @@ const about = `Ramet runs jobs, flows and sagas. This is its HTTP door, of every
 {context} is a context's number or its alias. HEAD is wherever GET is. Bodies are JSON in UTF-8, and a field that an
 operation does not know is refused. Answers may have fields in later versions that they do not have now.
 
+x-repeat of an operation says whether a client may send a request once more by itself, when no answer came or one of 429,
+502, 503 or 504: always; with_key, under the Idempotency-Key of the first time; or never. After any other answer nothing is
+sent again.
+
 /health, /ready, /info and /metrics are the node's own and not described here.`
 
 // Write is the document, as it is kept.
@@ -72,6 +76,10 @@ func (s *schemas) operation(o *api.Operation) object {
 	description := "Needs the right to " + string(o.Right) + "."
 	if o.Right.OnNode() {
 		description = "Needs the right to " + string(o.Right) + " on the node."
+	}
+	if o.OfLeases() && Repeat(o) == "never" {
+		description += " A client never sends it again by itself: only the worker knows whether its leases leave the time for that, " +
+			"and asks again as long as they do."
 	}
 	described := object{
 		"operationId": o.Name, "tags": []string{o.Group()}, "summary": o.Summary, "description": description,
