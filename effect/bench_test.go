@@ -26,8 +26,8 @@ func (idle) Do(context.Context, effect.Call) (json.RawMessage, error) {
 	return json.RawMessage(`{"ok":true}`), nil
 }
 func (idle) Check(context.Context, domain.TenantID) error { return nil }
-func (idle) Target() string              { return "idle" }
-func (idle) Close() error                { return nil }
+func (idle) Target() string                               { return "idle" }
+func (idle) Close() error                                 { return nil }
 
 // counter counts results.
 type counter struct {

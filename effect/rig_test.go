@@ -114,7 +114,7 @@ func (f *fake) Do(ctx context.Context, call effect.Call) (json.RawMessage, error
 }
 
 func (f *fake) Check(context.Context, domain.TenantID) error { return nil }
-func (f *fake) Target() string              { return "fake://target" }
+func (f *fake) Target() string                               { return "fake://target" }
 
 func (f *fake) Close() error {
 	f.mu.Lock()

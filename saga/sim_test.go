@@ -538,8 +538,8 @@ func (b *simBank) Do(ctx context.Context, c effect.Call) (json.RawMessage, error
 }
 
 func (b *simBank) Check(context.Context, domain.TenantID) error { return nil }
-func (b *simBank) Target() string              { return "bank" }
-func (b *simBank) Close() error                { return nil }
+func (b *simBank) Target() string                               { return "bank" }
+func (b *simBank) Close() error                                 { return nil }
 
 func simEffects() (list []effect.Definition) {
 	for _, name := range []string{"reserve", "pay", "undo"} {

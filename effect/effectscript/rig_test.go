@@ -52,8 +52,8 @@ func (b *bank) Do(ctx context.Context, call effect.Call) (json.RawMessage, error
 }
 
 func (b *bank) Check(context.Context, domain.TenantID) error { return nil }
-func (b *bank) Target() string              { return "bank" }
-func (b *bank) Close() error                { return nil }
+func (b *bank) Target() string                               { return "bank" }
+func (b *bank) Close() error                                 { return nil }
 
 // on sets what calls meet.
 func (b *bank) on(meets func(ctx context.Context, call effect.Call) error) {

@@ -133,7 +133,7 @@ func effects(b board.Board, log stream.Log, r *identity.Registry) *effect.Worker
 type mirror struct{}
 
 func (mirror) Do(_ context.Context, c effect.Call) (json.RawMessage, error) { return c.Payload, nil }
-func (mirror) Check(context.Context, domain.TenantID) error                                  { return nil }
+func (mirror) Check(context.Context, domain.TenantID) error                 { return nil }
 func (mirror) Target() string                                               { return "mirror" }
 func (mirror) Close() error                                                 { return nil }
 
