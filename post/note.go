@@ -190,7 +190,7 @@ func (e *Engine) takeNote(ctx context.Context, n note) error {
 			if size += len(l.Line); size > maxNoteBytes {
 				break
 			}
-			items = append(items, logText(l))
+			items = append(items, layout.EncodeLog(l))
 		}
 		if len(items) == 0 {
 			return nil
@@ -230,14 +230,6 @@ func toldOf(rec board.Record) map[domain.JobID]int {
 		}
 	}
 	return told
-}
-
-func logText(l domain.Log) string {
-	text, err := json.Marshal(l)
-	if err != nil {
-		panic("BUG: a log line cannot be written as JSON: " + err.Error())
-	}
-	return string(text)
 }
 
 // tailOf is the end of what the jobs of a message have said.

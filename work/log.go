@@ -1,6 +1,7 @@
 package work
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strconv"
@@ -48,7 +49,7 @@ type logBuffer struct {
 func (l *logBuffer) Log(stream string, line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.add(stream, line) {
+	if !l.addText(stream, line) {
 		return
 	}
 	if l.kick == nil {
@@ -60,12 +61,26 @@ func (l *logBuffer) Log(stream string, line []byte) {
 	}
 }
 
-// add takes one line, as long as there is room. The caller holds the mutex, or is alone.
+// addText takes what somebody calls a line: where it has ends of lines in it, it is as many as
+// these make of it, as of the output of a process. The caller holds the mutex, or is alone.
+func (l *logBuffer) addText(stream string, text []byte) (some bool) {
+	text = l.x.hide.Bytes(text) // before it is cut: a secret may have several lines
+	for more := true; more; {
+		var line []byte
+		line, text, more = bytes.Cut(text, []byte("\n"))
+		if !l.add(stream, bytes.TrimSuffix(line, []byte("\r"))) {
+			return some
+		}
+		some = true
+	}
+	return some
+}
+
+// add takes one line without secrets, as long as there is room.
 func (l *logBuffer) add(stream string, line []byte) bool {
 	if l.full {
 		return false
 	}
-	line = l.x.hide.Bytes(line)
 	cost := len(line) + logLineCost
 	if l.room -= cost; l.room < 0 {
 		l.full = true

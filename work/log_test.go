@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -230,5 +231,62 @@ func TestTheLogSaysHowAttemptsEnded(t *testing.T) {
 				t.Errorf("got %s, %v; want %q in it", all, err, want)
 			}
 		}
+	})
+}
+
+// TestNobodyWritesLinesOfOthers logs what would be several lines, and what moves a terminal, by
+// everything that comes into a log: a script, lines of a worker, and the words of an error.
+func TestNobodyWritesLinesOfOthers(t *testing.T) {
+	const text = "one\r\ntwo\rthree\x1b[2J\x00\u2028four\x1b[31m"
+	want := func(t *testing.T, e *work.Engine, id domain.JobID, stream string) {
+		t.Helper()
+		logs, err := e.Logs(t.Context(), tenant, key(id), 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range logs {
+			if strings.ContainsAny(l.Line, "\n\r\x00\u2028") || strings.Contains(l.Line, "\x1b[2J") {
+				t.Errorf("job %d has the line %q", id, l.Line)
+			}
+			if l.Stream == stream {
+				got = append(got, l.Line)
+			}
+		}
+		if want := []string{"one", "two three [2J  four\x1b[31m"}; !slices.Equal(got, want) {
+			t.Errorf("job %d: %s has %q, want %q", id, stream, got, want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		g := newGoScript("go", 1)
+		g.on("talk", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
+			h.Log("stderr", []byte(text))
+			return ok(nil)
+		})
+		r := startRig(t, b, known(), work.RunnerConfig{ID: 1, Owner: "n1/a"}, g)
+		defer r.stop()
+		r.submit(job(1, "talk"))
+		r.want(1, domain.JobFinished, "")
+		want(t, r.engine, 1, "stderr")
+
+		h := r.hand(7, "a")
+		h.claim(1, 0)
+		r.submit(mail(2, "x", retries(1)), mail(3, "x"))
+		a := h.claim(2, 20*time.Second)
+		a = append(a, h.claim(1, 0)...)
+		lines := []domain.LogLine{{Stream: "stderr", Line: text}}
+		if err := r.engine.LogFor(t.Context(), h.Worker, heldOf(a[0]), lines); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.finish(end(a[0], domain.VerdictFailed, func(e *domain.AttemptEnd) { e.Error = "why\n" + text })); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.finish(end(a[1], domain.VerdictSucceeded, func(e *domain.AttemptEnd) { e.Lines = lines })); err != nil {
+			t.Fatal(err)
+		}
+		want(t, r.engine, a[0].Job.ID, "stderr")
+		want(t, r.engine, a[1].Job.ID, "stderr")
 	})
 }

@@ -90,7 +90,7 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	x.job, x.Begun = j, time.UnixMilli(j.StartedMs)
 	x.log = &logBuffer{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
 	for _, l := range end.Lines {
-		x.log.add(l.Stream, []byte(l.Line))
+		x.log.addText(l.Stream, []byte(l.Line))
 	}
 	if s := r.e.sessions.take(attemptOf{space: space, owner: r.cfg.Owner, held: end.HeldAttempt}); s != nil {
 		x.script = s.x.script
@@ -320,7 +320,7 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		x.log = &logBuffer{x: x, room: e.cfg.LogBytes - used}
 		x.log.full = used >= e.cfg.LogBytes
 		for _, l := range lines {
-			x.log.add(l.Stream, []byte(l.Line))
+			x.log.addText(l.Stream, []byte(l.Line))
 		}
 		b := x.heldBatch()
 		was := recs[0].Get(layout.JobLogBytes) // another request may add to it beside this one

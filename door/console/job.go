@@ -475,6 +475,9 @@ func (v *visit) downloadLog() error {
 		var text strings.Builder
 		for i := range page.Logs {
 			l := &page.Logs[i]
+			if strings.Contains(l.Line, "\x1b") {
+				l.Line += "\x1b[0m" // a colour ends with the line that chose it
+			}
 			fmt.Fprintf(&text, "%s %s %s\n", time.UnixMilli(l.AtMs).UTC().Format("2006-01-02T15:04:05.000Z"), l.Stream, l.Line)
 		}
 		if _, err := v.w.Write([]byte(text.String())); err != nil || len(page.Logs) < atOnce {
