@@ -91,21 +91,24 @@ func after(d time.Duration) string {
 // smallPart is the least that is written of a log at once.
 const smallPart = 64 << 10
 
-// parts are lines in as many commits as the board wants them.
-func (x *run) parts(lines []string) (parts [][]string) {
-	limits := x.r.e.board.Limits()
+func textBytes(line string) int { return len(line) }
+
+// parts are lines in as many commits as a board wants them, for a job whose record has so many
+// bytes. size is how many a line has as it is written.
+func parts[L any](limits board.Limits, record int, lines []L, size func(L) int) (parts [][]L) {
 	if limits.Commit == 0 {
-		return [][]string{lines}
+		return [][]L{lines}
 	}
 	room := limits.Commit
 	if limits.Whole {
-		room -= x.Claimed.Record.Bytes()
+		room -= record
 	}
 	room = max(room/2, smallPart)
-	size, from := 0, 0
+	sum, from := 0, 0
 	for i, l := range lines {
-		if size += len(l); size > room && i > from {
-			parts, from, size = append(parts, lines[from:i]), i, len(l)
+		n := size(l)
+		if sum += n; sum > room && i > from {
+			parts, from, sum = append(parts, lines[from:i]), i, n
 		}
 	}
 	return append(parts, lines[from:])

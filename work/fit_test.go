@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/etcdboard"
@@ -114,4 +115,59 @@ func TestAJobTooLargeForEtcdEnds(t *testing.T) {
 	}
 	r.submit(job(2, "ok"))
 	r.want(2, domain.JobFinished, "")
+}
+
+// A worker says more than fits into one commit, beside its job and with its end: all of it is in the
+// log, in its order, where the result leaves the room.
+func TestWhatAWorkerSaysFitsIntoCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memboard.Open()
+		defer inner.Close()
+		sayMuch(t, narrow{inner, t}, 80_000, 400)
+	})
+}
+
+// sayMuch has a worker log so many lines of a kilobyte, twice, and end with a result of so many bytes.
+func sayMuch(t *testing.T, b board.Board, result, count int) {
+	t.Helper()
+	cfg := known()
+	cfg.LogBytes = 10 << 20
+	r := startRig(t, b, cfg, work.RunnerConfig{ID: 1, Owner: "n1/a"}, newGoScript("go", 1))
+	defer r.stop()
+	h := r.hand(7, "a")
+	h.claim(1, 0)
+	r.submit(mail(1, strings.Repeat("s", result)))
+	a := h.claim(1, 20*time.Second)
+	if len(a) != 1 {
+		t.Fatalf("got %d jobs", len(a))
+	}
+	var lines []domain.LogLine
+	for range count - 1 {
+		lines = append(lines, domain.LogLine{Line: strings.Repeat("x<", 500)})
+	}
+	lines = append(lines, domain.LogLine{Line: "the last word"})
+	if err := r.engine.LogFor(t.Context(), h.Worker, heldOf(a[0]), lines); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.finish(end(a[0], domain.VerdictSucceeded, func(e *domain.AttemptEnd) {
+		e.Lines, e.Result = lines, map[string]string{"r": strings.Repeat("y", result)}
+	})); err != nil {
+		t.Fatal(err)
+	}
+	if j := r.want(1, domain.JobFinished, ""); len(j.Result["r"]) != result {
+		t.Errorf("the result has %d bytes, want %d", len(j.Result["r"]), result)
+	}
+	logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 3*count)
+	if err != nil || len(logs) != 2*count || logs[count-1].Line != "the last word" || logs[2*count-1].Line != "the last word" {
+		t.Errorf("got %d lines, %v; want both times all %d", len(logs), err, count)
+	}
+}
+
+func TestWhatAWorkerSaysFitsIntoEtcd(t *testing.T) {
+	b, err := etcdboard.Open(t.Context(), etcdtest.URL("said", etcdtest.Start(t, "--unsafe-no-fsync")), etcdboard.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	sayMuch(t, b, 300<<10, 900)
 }

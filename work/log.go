@@ -148,10 +148,14 @@ func (l *logBuffer) put(b *board.Batch, lines []string) {
 	}
 	// The share bounds the list; the number only backs it up.
 	b.Append(layout.Logs(l.x.key), l.x.r.e.cfg.LogBytes/logLineCost+logBatch, lines...)
+	b.Set(l.x.key.String(), board.Field{Name: layout.JobLogBytes, Value: l.used()})
+}
+
+// used is what the job has used of its share, as its record says it.
+func (l *logBuffer) used() string {
 	l.mu.Lock()
-	used := l.x.r.e.cfg.LogBytes - l.room
-	l.mu.Unlock()
-	b.Set(l.x.key.String(), board.Field{Name: layout.JobLogBytes, Value: strconv.Itoa(used)})
+	defer l.mu.Unlock()
+	return strconv.Itoa(l.x.r.e.cfg.LogBytes - l.room)
 }
 
 // write writes batches while the script runs.
@@ -182,7 +186,7 @@ func (l *logBuffer) commit(ctx context.Context) {
 	if len(lines) == 0 {
 		return
 	}
-	for _, part := range l.x.parts(lines) {
+	for _, part := range parts(l.x.r.e.board.Limits(), l.x.Claimed.Record.Bytes(), lines, textBytes) {
 		b := l.x.heldBatch()
 		l.put(&b, part)
 		if err := l.x.r.e.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {

@@ -92,6 +92,7 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	for _, l := range end.Lines {
 		x.log.addText(l.Stream, []byte(l.Line))
 	}
+	x.log.stop()
 	if s := r.e.sessions.take(attemptOf{space: space, owner: r.cfg.Owner, held: end.HeldAttempt}); s != nil {
 		x.script = s.x.script
 	}
@@ -307,26 +308,36 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 	if err := errors.Join(w.Validate(), checkLines(lines)); err != nil {
 		return err
 	}
-	key, space := held.Key().String(), layout.SpaceOf(w.Context)
+	key, space, limits := held.Key().String(), layout.SpaceOf(w.Context), e.board.Limits()
+	var rest []string // what is to be written still, as it is written
+	begun := false
 	for range endTries {
-		recs, err := e.board.GetFields(ctx, space, []string{layout.JobLogBytes}, key)
+		rec, err := e.recordForLog(ctx, space, key, lines)
 		if err != nil {
 			return err
 		}
 		r := e.runnerOf(w, domain.DefaultLease)
 		r.claimers = []*claimer{workerClaimer(r, "")}
-		x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: held.Attempt, Record: recs[0]}, time.Now())
-		used := logBytesOf(recs[0])
+		x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: held.Attempt, Record: rec}, time.Now())
+		used := logBytesOf(rec)
 		x.log = &logBuffer{x: x, room: e.cfg.LogBytes - used}
-		x.log.full = used >= e.cfg.LogBytes
-		for _, l := range lines {
-			x.log.addText(l.Stream, []byte(l.Line))
+		if !begun { // else all of them are counted already
+			x.log.full = used >= e.cfg.LogBytes
+			for _, l := range lines {
+				x.log.addText(l.Stream, []byte(l.Line))
+			}
+			rest, _ = x.log.take()
 		}
-		b := x.heldBatch()
-		was := recs[0].Get(layout.JobLogBytes) // another request may add to it beside this one
-		b.Equal(key, layout.JobLogBytes, was)
-		x.log.addTo(&b)
-		err = e.board.Commit(ctx, b)
+		was := rec.Get(layout.JobLogBytes) // another request may add to it beside this one
+		for _, part := range parts(limits, rec.Bytes(), rest, textBytes) {
+			b := x.heldBatch()
+			b.Equal(key, layout.JobLogBytes, was)
+			x.log.put(&b, part)
+			if err = e.board.Commit(ctx, b); err != nil {
+				break
+			}
+			begun, rest, was = true, rest[len(part):], x.log.used()
+		}
 		switch {
 		case lease.IsGone(err):
 			return domain.Conflictf("job %q: attempt %s is not this worker's any more", key, strconv.FormatInt(held.Attempt, 10))
@@ -335,6 +346,27 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		}
 	}
 	return domain.Unavailablef("the log of job %q changes too quickly; try again", key)
+}
+
+// recordForLog reads what lines are added by: how many bytes the log has, and the whole record
+// where it may stand in their way.
+func (e *Engine) recordForLog(ctx context.Context, space board.Space, key string, lines []domain.LogLine) (board.Record, error) {
+	all := 0
+	for i := range lines {
+		all += len(lines[i].Line) + logLineCost
+	}
+	if e.board.Limits().Whole && all > smallPart/8 { // written as JSON they may be six times as long
+		recs, err := board.Readable(e.board.Get(ctx, space, key))
+		if err != nil {
+			return nil, err
+		}
+		return recs[0], nil
+	}
+	recs, err := e.board.GetFields(ctx, space, []string{layout.JobLogBytes}, key)
+	if err != nil {
+		return nil, err
+	}
+	return recs[0], nil
 }
 
 // checkLines checks what a worker wants in a log.
