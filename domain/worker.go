@@ -193,6 +193,9 @@ const (
 	// cancelled, or the worker goes away; then the job goes back to the head of its
 	// queue, and nothing is counted.
 	VerdictStopped Verdict = "stopped"
+	// VerdictLost is of one that its worker gave up because it could not extend its lease in
+	// time: the job goes back at once, and a loss is counted, as when the lease had run out.
+	VerdictLost Verdict = "lost"
 	// VerdictSuspended is of one that sleeps or waits, as an answer of worker.step has told it
 	// to: no retry is spent, and nothing is counted.
 	VerdictSuspended Verdict = "suspended"

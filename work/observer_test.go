@@ -3,6 +3,7 @@ package work_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,43 @@ func TestAnObserverIsToldOfLostLeases(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.want(t, "claimed 1", "begun go in 1 after 3s, again false", "lost go")
+	})
+}
+
+// TestALeaseThatAWorkerGivesUpIsLost: it counts as one that a node of ours gave up, once, though the
+// worker says it twice.
+func TestALeaseThatAWorkerGivesUpIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, h := memboard.Open(), &heard{}
+		defer b.Close()
+		e := work.New(b, work.Config{Observer: h, MaxLosses: 2})
+		w := domain.Worker{Name: "w1", Context: 1}
+		if _, err := e.Submit(t.Context(), 1, []*domain.Job{job(1, "ok")}); err != nil {
+			t.Fatal(err)
+		}
+		for attempt := range int64(2) {
+			got, err := e.ClaimFor(t.Context(), w, domain.WorkerAsk{Types: []domain.ScriptType{"go"}, Max: 1, LeaseMs: 10_000})
+			if err != nil || len(got) != 1 || got[0].Job.Losses != int(attempt) {
+				t.Fatalf("got %+v, %v", got, err)
+			}
+			time.Sleep(5 * time.Second)
+			end := domain.AttemptEnd{HeldAttempt: domain.HeldAttempt{Caller: 1, ID: 1, Attempt: attempt + 1}, Verdict: domain.VerdictLost}
+			for range 2 { // the first answer was lost
+				if _, errs, err := e.FinishFor(t.Context(), w, []domain.AttemptEnd{end}); err != nil || errs[0] != nil {
+					t.Fatal(err, errs)
+				}
+			}
+		}
+		h.want(t, "claimed 1", "begun go in 1 after 0s, again false", "ended started  after 5s", "lost go",
+			"claimed 1", "begun go in 1 after 0s, again false", "ended error runner_lost after 5s", "lost go")
+		j, err := e.Show(t.Context(), 1, key(1))
+		if err != nil || j.Status != domain.JobError || j.Reason != domain.ReasonRunnerLost || j.Losses != 2 {
+			t.Errorf("got %+v, %v", j, err)
+		}
+		logs, err := e.Logs(t.Context(), 1, key(1), 0, 10)
+		if err != nil || len(logs) != 1 || !strings.HasPrefix(logs[0].Line, "attempt 1 ended: put back: its lease could not be renewed in time") {
+			t.Errorf("got %+v, %v", logs, err)
+		}
 	})
 }
 

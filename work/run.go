@@ -343,6 +343,9 @@ func (x *run) giveBack(b *board.Batch) ended {
 // givenBack says of a run that it ended without fault of its job.
 const givenBack = "given back: the node is going away"
 
+// notRenewed says of a run that it was given up with its lease.
+const notRenewed = "put back: its lease could not be renewed in time"
+
 // letDown puts a job back whose lease could not be renewed in time, and counts a loss,
 // as when the lease had run out: nobody has to wait for that. If it has, or the job is
 // another's already, the board refuses it.
@@ -362,7 +365,7 @@ func (x *run) letDown(b *board.Batch) ended {
 	what := x.giveBack(b)
 	b.Set(x.Claimed.Item, lossesField(losses))
 	what.lost = true
-	what.text = "put back: its lease could not be renewed in time"
+	what.text = notRenewed
 	x.noteEnd(b, what.text, "the next begins when a node takes it", x.r.e.board.Now())
 	return what
 }

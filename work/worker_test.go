@@ -320,6 +320,9 @@ func TestAnAttemptEndsOneWay(t *testing.T) {
 		{"given back twice", 1,
 			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictStopped) },
 			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictStopped) }, ""},
+		{"given up twice", 1,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictLost) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictLost) }, ""},
 	} {
 		for _, together := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, together %v", tt.name, together), func(t *testing.T) {

@@ -120,6 +120,8 @@ func stopCause(j *domain.Job, v domain.Verdict) error {
 		return script.ErrCancelled
 	case v == domain.VerdictTimeout:
 		return script.ErrTimeout
+	case v == domain.VerdictLost:
+		return script.ErrLost
 	}
 	return script.ErrDraining
 }
@@ -133,7 +135,7 @@ func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.Atte
 	stands := domain.AttemptEnded{Status: j.Status, Reason: j.Reason, Error: j.Error}
 	ours := j.Attempt == end.Attempt && j.LeaseOwner == "" && j.RunnerID == r.cfg.ID
 	switch {
-	case ours && j.Final() && j.Reason != domain.ReasonRunnerLost:
+	case ours && j.Final() && (j.Reason != domain.ReasonRunnerLost || end.Verdict == domain.VerdictLost):
 		if !sameEnd(j, end) {
 			return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d has ended already, as %s; this end of it is not counted", j.Key(), end.Attempt,
 				endWords(j))
@@ -146,19 +148,27 @@ func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.Atte
 		if end.Verdict == domain.VerdictTimeout {
 			stands.Reason = domain.ReasonTimeout
 		}
-		if end.Verdict == domain.VerdictSucceeded || end.Verdict == domain.VerdictStopped {
+		if end.Verdict == domain.VerdictSucceeded || end.Verdict == domain.VerdictStopped || end.Verdict == domain.VerdictLost {
 			return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d has failed already, and the job is tried again; this end of it is not counted",
 				j.Key(), end.Attempt)
 		}
 		return stands, nil
 	case ours && !j.Final() && end.Verdict == domain.VerdictSuspended: // what it waits for has come
 		return domain.AttemptEnded{Status: domain.JobStarted}, nil
-	case ours && !j.Final() && end.Verdict == domain.VerdictStopped: // it waits for its next claim, which would count an attempt
-		return domain.AttemptEnded{Status: domain.JobStarted, Error: givenBack}, nil
+	case ours && !j.Final() && (end.Verdict == domain.VerdictStopped || end.Verdict == domain.VerdictLost): // it waits for its next claim, which would count an attempt
+		return domain.AttemptEnded{Status: domain.JobStarted, Error: putBackText(end.Verdict)}, nil
 	}
 	return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out, or it was never its own; what it "+
 		"did is not counted",
 		j.Key(), end.Attempt)
+}
+
+// putBackText is what a worker hears of a job that it gave back.
+func putBackText(v domain.Verdict) string {
+	if v == domain.VerdictLost {
+		return notRenewed
+	}
+	return givenBack
 }
 
 // sameEnd reports whether the end of job j is what end says of it. Words about what went
@@ -169,6 +179,8 @@ func sameEnd(j *domain.Job, end *domain.AttemptEnd) bool {
 		return end.Verdict == domain.VerdictSucceeded && maps.Equal(j.Result, end.Result)
 	case j.Reason == domain.ReasonCancelled:
 		return end.Verdict != domain.VerdictSucceeded // a cancel ends what would be tried again, too
+	case j.Reason == domain.ReasonRunnerLost:
+		return end.Verdict == domain.VerdictLost
 	case j.Reason == domain.ReasonTimeout:
 		return end.Verdict == domain.VerdictTimeout
 	case j.Reason == domain.ReasonScriptFailed:
@@ -209,7 +221,7 @@ func outcomeOf(end *domain.AttemptEnd) (out script.Outcome, err error) {
 		out.Verdict = script.Failed
 	case domain.VerdictErrored:
 		out.Verdict, out.ExitCode = script.Errored, erroredCode
-	case domain.VerdictStopped, domain.VerdictTimeout:
+	case domain.VerdictStopped, domain.VerdictTimeout, domain.VerdictLost:
 		out.Verdict = script.Stopped
 	case domain.VerdictSuspended:
 		if err := checkSuspension(end.Suspension); err != nil {
@@ -217,7 +229,7 @@ func outcomeOf(end *domain.AttemptEnd) (out script.Outcome, err error) {
 		}
 		out.Verdict = script.Stopped // where it was cancelled meanwhile
 	default:
-		return out, domain.Invalidf("verdict %.40q: want succeeded, failed, errored, stopped, timeout or suspended", end.Verdict)
+		return out, domain.Invalidf("verdict %.40q: want succeeded, failed, errored, stopped, timeout, lost or suspended", end.Verdict)
 	}
 	if out.Verdict != script.Succeeded && out.Error == "" {
 		out.Error = "its worker says that it has " + string(end.Verdict)

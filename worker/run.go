@@ -242,7 +242,7 @@ func (s *shift) start(hard context.Context, a domain.Assignment, asked time.Time
 		}
 		if errors.Is(context.Cause(x.ctx), ErrLost) {
 			// It goes back where the lease is its own still: nobody waits for that to run out.
-			e = domain.AttemptEnd{HeldAttempt: e.HeldAttempt, Verdict: domain.VerdictStopped}
+			e = domain.AttemptEnd{HeldAttempt: e.HeldAttempt, Verdict: domain.VerdictLost}
 			s.w.log.Warn("a job was dropped: its lease could not be renewed in time", "job", a.Job.Key().String(), "attempt", a.Attempt)
 		}
 		s.ends <- end{x, e}

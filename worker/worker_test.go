@@ -340,7 +340,7 @@ func TestAWorkerAndItsLeases(t *testing.T) {
 			}
 			time.Sleep(away)
 			r.set(func(n *near) { n.away = false })
-			if j := r.wait(id); j.Status != domain.JobFinished || j.Result["attempt"] != "2" || j.Losses != i {
+			if j := r.wait(id); j.Status != domain.JobFinished || j.Result["attempt"] != "2" || j.Losses != 1 {
 				t.Errorf("away for %v more: got %+v", away, j)
 			}
 		}

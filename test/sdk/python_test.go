@@ -74,7 +74,7 @@ from typing import Any, Final, Literal, TypedDict
 	fmt.Fprintf(f, "\nJobStatus = %s\n", literal(domain.JobDispatched, domain.JobWaiting, domain.JobStarted, domain.JobError, domain.JobFinished))
 	fmt.Fprintf(f, "LeaseState = %s\n", literal(domain.LeaseRenewed, domain.LeaseCancelled, domain.LeaseTimeout, domain.LeaseLost))
 	fmt.Fprintf(f, "Verdict = %s\n", literal(domain.VerdictSucceeded, domain.VerdictFailed, domain.VerdictErrored, domain.VerdictTimeout, domain.VerdictStopped,
-		domain.VerdictSuspended))
+		domain.VerdictLost, domain.VerdictSuspended))
 	fmt.Fprintf(f, "BulkStatus = %s\n", literal(domain.BulkCounted, domain.BulkRunning, domain.BulkFinished, domain.BulkCancelled, domain.BulkError))
 	for _, v := range values {
 		f.dict(reflect.TypeOf(v))

@@ -56,7 +56,7 @@ var typescriptWords = map[reflect.Type][]string{
 		string(domain.LeaseRenewed), string(domain.LeaseCancelled), string(domain.LeaseTimeout), string(domain.LeaseLost)},
 	reflect.TypeFor[domain.Verdict](): {
 		string(domain.VerdictSucceeded), string(domain.VerdictFailed), string(domain.VerdictErrored), string(domain.VerdictTimeout),
-		string(domain.VerdictStopped), string(domain.VerdictSuspended)},
+		string(domain.VerdictStopped), string(domain.VerdictLost), string(domain.VerdictSuspended)},
 	reflect.TypeFor[domain.Reason](): {
 		string(domain.ReasonScriptFailed), string(domain.ReasonTimeout), string(domain.ReasonRunnerLost), string(domain.ReasonCancelled),
 		string(domain.ReasonPrerequisiteTimeout), string(domain.ReasonPrerequisiteImpossible), string(domain.ReasonDependencyFailed),

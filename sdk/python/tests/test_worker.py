@@ -448,6 +448,69 @@ def test_an_end_whose_answer_was_lost_is_handed_in_again(node: Node, monkeypatch
     assert finishes[0] == finishes[1]
 
 
+@pytest.mark.parametrize(("said", "least", "most"), [(3.0, 3.0, 3.0), (30.0, 0.1, 15.0), (0.0, 0.0, 0.0)])
+def test_an_end_is_handed_in_again_when_the_node_says_but_before_its_lease_runs_out(
+    node: Node, monkeypatch: pytest.MonkeyPatch, said: float, least: float, most: float
+) -> None:
+    app = node.app()
+    send = ramet.AsyncClient.send
+    refused: list[bytes] = []
+    rests: list[float] = []
+
+    async def refuses(self: ramet.AsyncClient, call: Any) -> Any:
+        if call.path.endswith("/finish") and not refused:
+            refused.append(call.body)
+            problem = ramet.Exhausted("busy")
+            problem.retry_after = said
+            raise problem
+        return await send(self, call)
+
+    def noted(failures: int, at_least: float = 0.0) -> float:
+        rests.append(at_least)
+        return 0.0
+
+    monkeypatch.setattr(ramet.AsyncClient, "send", refuses)
+    monkeypatch.setattr(ramet.worker, "pause", noted)
+
+    @app.job("refused-end")
+    async def refused_end() -> int:
+        return ramet.current_job().attempt
+
+    async def body() -> None:
+        async with working(app, lease=30):
+            assert await (await refused_end.asubmit()).result(30) == {"value": "1"}
+
+    run(body())
+    assert len(refused) == 1
+    assert least <= rests[0] <= most
+
+
+def test_a_lease_that_is_given_up_goes_back_at_once_and_counts_as_a_loss(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = node.app()
+
+    @app.job("given-up")
+    async def given_up() -> int:
+        return ramet.current_job().attempt
+
+    looked: list[ramet.Job] = []
+
+    def late(self: Run) -> None:
+        if not looked:  # the first is too late for its lease
+            self.job.stop(ramet.Cause.LOST)
+        looked.append(self.job)
+
+    monkeypatch.setattr(Run, "look", late)
+
+    async def body() -> None:
+        async with working(app, lease=600):
+            job = await (await given_up.asubmit()).wait(30)
+            assert (job["status"], job["attempt"], job["losses"]) == ("finished", 2, 1)
+
+    run(body())
+
+
 @pytest.mark.parametrize("lease", [5, 30, 600])
 def test_a_job_that_came_at_the_end_of_a_long_poll_has_most_of_its_lease_left(lease: int) -> None:
     app = ramet.App(context=1)

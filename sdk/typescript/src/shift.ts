@@ -166,18 +166,25 @@ export class Shift {
     run.running = false;
     this.#running--;
     const lines = run.log.idle ? [] : await run.log.close();
-    const end: AttemptEnd = { ...run.held, ...outcome, ...(lines.length > 0 ? { lines } : {}) };
+    this.#handIn(run, { ...run.held, ...outcome, ...(lines.length > 0 ? { lines } : {}) });
+  }
+
+  #handIn(run: Run, end: AttemptEnd): void {
     this.#ends.push({ run, text: JSON.stringify(end), replaced: false });
     this.#changed();
   }
 
-  /** Lets a job go whose lease is lost: how it ended is not ours to tell. */
+  /**
+   * Gives a job up whose lease is lost: how it ended is not ours to tell. It goes back at once where the lease is its own
+   * still, so that nobody waits for that to run out.
+   */
   #drop(run: Run): void {
     run.running = false;
     this.#running--;
     void run.log.close();
     this.#w.logger.warn("a job was dropped: its lease was lost", { job: run.job.key, attempt: run.held.attempt });
-    this.#letGo(run);
+    if (now() < run.until) this.#handIn(run, { ...run.held, verdict: "lost" });
+    else this.#letGo(run);
   }
 
   #letGo(run: Run): void {
@@ -224,7 +231,9 @@ export class Shift {
       group = group.filter((end, i) => !this.#settled(end, answers[i]) && !this.#tooLate(end));
       if (group.length === 0) return;
       if (failure) this.#w.logger.warn("ends of jobs not handed in; they are tried again", { jobs: group.length, err: failure });
-      await pause(failures);
+      // As the node asks, but not for so long that leases run out meanwhile.
+      const left = Math.min(...group.map((end) => end.run.until)) - now();
+      await pause(failures, undefined, failure instanceof RametError ? Math.min(failure.retryAfter, left / 2000) : 0);
     }
   }
 

@@ -408,7 +408,7 @@ export interface AttemptEnd {
   attempt: number;
 }
 
-export type Verdict = "succeeded" | "failed" | "errored" | "timeout" | "stopped" | "suspended" | (string & {});
+export type Verdict = "succeeded" | "failed" | "errored" | "timeout" | "stopped" | "lost" | "suspended" | (string & {});
 
 export interface LogLine {
   stream?: string;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { JobStopped, type Log, type RametError } from "ramet";
+import { JobStopped, RametError, type Log } from "ramet";
 import { home, killed, Node, promised, work } from "./node.js";
 
 /** The next line of a log that has not ended. */
@@ -139,6 +139,50 @@ for (const [what, away, back] of [
     await stop();
   });
 }
+
+for (const [said, lease, least] of [[2, 30, 2_000], [600, 5, 0]] as const) {
+  test(`an end that is refused for ${said} s is handed in again then, but before its lease of ${lease} s runs out`, async (t) => {
+    const node = await Node.start(t);
+    const app = node.app();
+    const { client } = app;
+    const finish = client.finish.bind(client);
+    const asked: number[] = [];
+    client.finish = async (...args) => {
+      asked.push(performance.now());
+      if (asked.length > 1) return finish(...args);
+      const busy = new RametError("exhausted", "busy");
+      busy.retryAfter = said;
+      throw busy;
+    };
+    const f = app.job("busy", () => "done");
+    const stop = work(t, app, { lease });
+    assert.deepEqual((await (await f.submit()).wait()).result, { value: "done" });
+    const rest = asked[1]! - asked[0]!;
+    assert(rest >= least && rest < 60_000, `handed in again after ${rest} ms`);
+    await stop();
+  });
+}
+
+test("a lease that is given up goes back at once, and counts as a loss", async (t) => {
+  const node = await Node.start(t);
+  const app = node.app();
+  const { client } = app;
+  const claim = client.claim.bind(client);
+  let late = true; // the first comes too late for its lease to be begun, and in time to be given back
+  client.claim = async (...args) => {
+    const jobs = await claim(...args);
+    for (const a of jobs) {
+      if (late) a.lease_ms = 100_000;
+      late = false;
+    }
+    return jobs;
+  };
+  const f = app.job("given-up", () => "done");
+  const stop = work(t, app, { lease: 600 });
+  const job = await (await f.submit()).wait();
+  assert.deepEqual([job.status, job.attempt, job.losses], ["finished", 2, 1]);
+  await stop();
+});
 
 test("a function that hangs, and does not listen, is ended by the node, and left behind", async (t) => {
   const node = await Node.start(t);

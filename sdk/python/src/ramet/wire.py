@@ -18,7 +18,7 @@ MAX_BODY: Final = 8388608
 
 JobStatus = Literal["dispatched", "waiting_for_prerequisites", "started", "error", "finished"]
 LeaseState = Literal["renewed", "cancelled", "timeout", "lost"]
-Verdict = Literal["succeeded", "failed", "errored", "timeout", "stopped", "suspended"]
+Verdict = Literal["succeeded", "failed", "errored", "timeout", "stopped", "lost", "suspended"]
 BulkStatus = Literal["counted", "running", "finished", "cancelled", "error"]
 
 

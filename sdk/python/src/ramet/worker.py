@@ -416,8 +416,11 @@ class Worker:
         lines = run.job.close()
         if run.job.cause is Cause.LOST:
             log.warning("the end of %s was dropped: its lease was lost", run.job.key)
-            self._let(run)
-            return
+            if run.left() <= 0:
+                self._let(run)
+                return
+            # It goes back while the lease is its own still: nobody waits for that to run out.
+            outcome, lines = Outcome("lost"), []
         self._ends.append((run, _written(run.job, outcome, lines)))
         self._ended.set()
 
@@ -465,7 +468,7 @@ class Worker:
                 left = self._settled(run, end, answers[i] if answers is not None else None)
                 if left is None:
                     continue
-                if run.left() <= 0 or run.job.cause is Cause.LOST:
+                if run.left() <= 0:
                     text = "the end of %s could not be handed in before its lease ran out: %s"
                     log.warning(text, run.job.key, problem)
                     self._let(run)
@@ -474,9 +477,12 @@ class Worker:
             group = again
             if group:
                 failures += 1
+                least = 0.0
                 if problem is not None:
                     log.warning("ends of %d jobs not handed in; they are tried again: %s", len(group), problem)
-                await asyncio.sleep(pause(failures))
+                    # As the node asks, but not for so long that leases run out meanwhile.
+                    least = min(problem.retry_after, min(run.left() for run, _ in group) / 2)
+                await asyncio.sleep(pause(failures, least))
 
     def _settled(self, run: Run, end: bytes, answer: wire.FinishedJob | None) -> bytes | None:
         """Let a job go whose end is written, or never will be; else give the end that is handed in next."""
