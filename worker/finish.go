@@ -74,9 +74,17 @@ func (s *shift) finish(group []end) {
 			if err != nil {
 				s.w.log.Warn("ends of jobs not handed in; they are tried again", "jobs", len(group), "err", err)
 			}
-			rest(context.Background(), failures)
+			// Not for so long that leases run out meanwhile.
+			rest(context.Background(), failures, min(comeAgain(err), leastLeft(again)/2))
 		}
 	}
+}
+
+// leastLeft is what is left of the lease that runs out first.
+func leastLeft(group []end) time.Duration {
+	now := time.Now()
+	e := slices.MinFunc(group, func(a, b end) int { return cmp.Compare(a.x.left(now), b.x.left(now)) })
+	return e.x.left(now)
 }
 
 // refused reports whether a node will never take what it was asked.

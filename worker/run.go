@@ -157,7 +157,7 @@ func (s *shift) claimLoop(ctx, hard context.Context, runs *sync.WaitGroup) error
 		default:
 			s.w.log.Warn("no work taken", "err", err)
 			failures := <-s.asking
-			restAtLeast(ctx, failures, comeAgain(err))
+			rest(ctx, failures, comeAgain(err))
 			s.asking <- failures + 1
 		}
 	}
@@ -208,11 +208,8 @@ func comeAgain(err error) time.Duration {
 	return 0
 }
 
-// rest waits after a failure, longer after several.
-func rest(ctx context.Context, failures int) { restAtLeast(ctx, failures, 0) }
-
-// restAtLeast is rest that takes at least a time.
-func restAtLeast(ctx context.Context, failures int, least time.Duration) {
+// rest waits after a failure, longer after several, and at least for a time.
+func rest(ctx context.Context, failures int, least time.Duration) {
 	d := min(againMin<<min(failures, 10), againMax)
 	t := time.NewTimer(max(least, d-time.Duration(rand.Int64N(int64(d)/2))))
 	defer t.Stop()

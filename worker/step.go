@@ -273,7 +273,7 @@ func (j *Job) ask(ctx context.Context, r stepRequest) (a stepAnswer, err error) 
 		got, err := j.remember(ctx, ask)
 		switch {
 		case errors.Is(err, domain.ErrUnavailable), errors.Is(err, domain.ErrExhausted):
-			if rest(ctx, failures); ctx.Err() != nil {
+			if rest(ctx, failures, comeAgain(err)); ctx.Err() != nil {
 				return a, context.Cause(ctx)
 			}
 			continue
