@@ -208,7 +208,7 @@ func ParseOffset(text string) (Offset, error) {
 	size, negative := strings.CutPrefix(text, "-")
 	span, err := ParseSpan(size)
 	if err != nil || strings.HasPrefix(size, "-") {
-		return 0, Invalidf("%q is no length of time: want whole seconds, as -86400, \"-24h\" or \"1h30m\"", text)
+		return 0, Invalidf("%q is no length of time; want whole seconds, as -86400, \"-24h\" or \"1h30m\"", text)
 	}
 	if negative {
 		return -Offset(span), nil

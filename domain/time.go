@@ -29,7 +29,7 @@ func ParseSpan(text string) (Span, error) {
 	}
 	d, err := time.ParseDuration(rest)
 	if d += time.Duration(n) * 24 * time.Hour; err != nil || strings.HasPrefix(rest, "-") || d < 0 || d.Seconds() > 1<<32-1 || d%time.Second != 0 {
-		return 0, Invalidf("%q is no span of time: want whole seconds, as 90, \"90s\", \"1h30m\" or \"2d\"", text)
+		return 0, Invalidf("%q is no span of time; want whole seconds, as 90, \"90s\", \"1h30m\" or \"2d\"", text)
 	}
 	return Span(d / time.Second), nil
 }

@@ -98,7 +98,7 @@ func TestBadJobsFiles(t *testing.T) {
 		{"a field of ours", "jobs:\n  - {id: 1, status: finished}\n", `jobs.yaml:2: field "status" is set by ramet; leave it out`},
 		{"a field twice", "jobs:\n  - {id: 1, id: 2}\n", `jobs.yaml:2: "id" stands twice`},
 		{"a text for a number", "jobs:\n  - id: 1\n    script: x\n    timeout: 1.5s\n",
-			`jobs.yaml: line 4: "1.5s" is no span of time: want whole seconds, as 90, "90s", "1h30m" or "2d"`},
+			`jobs.yaml: line 4: "1.5s" is no span of time; want whole seconds, as 90, "90s", "1h30m" or "2d"`},
 		{"a time that is none", "jobs:\n  - id: 1\n    script: x\n    not_before: tomorrow\n",
 			`line 4: "tomorrow" is no instant: want RFC 3339, as 2026-01-31T02:00:00Z, or`},
 		{"a number that is too large", "jobs:\n  - retries: 300\n", "into a number from 0 to 255"},

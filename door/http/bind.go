@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -240,7 +241,7 @@ func decodeStrict(body []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return decodeError(err)
+		return decodeError(err, func() string { return whereWrong(body, reflect.TypeOf(into).Elem(), err.Error()) })
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return domain.Invalidf("there is more behind the JSON object, at byte %d", dec.InputOffset())
@@ -248,12 +249,14 @@ func decodeStrict(body []byte, into any) error {
 	return nil
 }
 
-func decodeError(err error) error {
+// decodeError says what is wrong in words that people use. where finds the field of an error
+// that does not name it.
+func decodeError(err error, where func() string) error {
 	var typ *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &typ):
-		return domain.Invalidf("field %q: got a %s, want %s", fieldName(typ.Field), typ.Value, wanted(typ.Type))
+		return domain.Invalidf("field %q: got a %s, want %s", cmp.Or(fieldName(typ.Field), where()), typ.Value, wanted(typ.Type))
 	case errors.As(err, &syntax):
 		return domain.Invalidf("the body is no JSON at byte %d: %v", syntax.Offset, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -263,7 +266,48 @@ func decodeError(err error) error {
 	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
 		return domain.Invalidf("unknown field %s", name)
 	}
-	return domain.Invalidf("the body: %v", err)
+	return domain.Invalidf("field %q: %v", where(), err)
+}
+
+// whereWrong finds the innermost field that alone has what a body of that type cannot be decoded
+// for: types that read themselves do not know as what field they are read.
+func whereWrong(body []byte, of reflect.Type, cause string) string {
+	path, within, wrap := "", json.RawMessage(body), func(part []byte) []byte { return part }
+	for {
+		next := func(name string, part json.RawMessage, as func([]byte) []byte) bool {
+			outer := wrap
+			whole := func(part []byte) []byte { return outer(as(part)) }
+			dec := json.NewDecoder(bytes.NewReader(whole(part)))
+			dec.DisallowUnknownFields()
+			if err := dec.Decode(reflect.New(of).Interface()); err == nil || err.Error() != cause {
+				return false
+			}
+			path, within, wrap = path+name, part, whole
+			return true
+		}
+		var fields map[string]json.RawMessage
+		var list []json.RawMessage
+		deeper := false
+		if json.Unmarshal(within, &fields) == nil {
+			for _, name := range slices.Sorted(maps.Keys(fields)) {
+				quoted, _ := json.Marshal(name)
+				as := func(part []byte) []byte { return slices.Concat([]byte("{"), quoted, []byte(":"), part, []byte("}")) }
+				if deeper = next("."+name, fields[name], as); deeper {
+					break
+				}
+			}
+		} else if json.Unmarshal(within, &list) == nil {
+			for i, part := range list {
+				as := func(part []byte) []byte { return slices.Concat([]byte("["), part, []byte("]")) }
+				if deeper = next(fmt.Sprintf("[%d]", i), part, as); deeper {
+					break
+				}
+			}
+		}
+		if !deeper {
+			return strings.TrimPrefix(path, ".")
+		}
+	}
 }
 
 // fieldName drops the names of embedded Go structs from a path of fields.
