@@ -18,7 +18,7 @@ import (
 )
 
 // wordsOfGo are such as only somebody knows who has written the program.
-var wordsOfGo = []string{"Go ", "strconv", "json:", "unmarshal", "struct field", "time: ", `parsing \"`, "yaml:", "encoding/", "domain.",
+var wordsOfGo = []string{"Go ", "strconv", "json:", "unmarshal", "struct field", "time: ", `parsing \"`, "yaml: ", "encoding/", "domain.",
 	"uint32", "int64"}
 
 // wrongValues are what a field may get in place of what it wants.
