@@ -100,10 +100,6 @@ func (o *Operation) Repeatable(keyed bool) bool {
 	return o.Method == "GET" || o.Again || keyed && o.Creates()
 }
 
-// OfLeases reports whether a worker asks it in its own name, for leases that it has or wants: it
-// may ask again as long as these leave the time for that, which nobody knows but the worker.
-func (o *Operation) OfLeases() bool { return strings.Contains(o.Path, "{worker}") }
-
 // Kinds are the kinds of errors that it may end with: those of its own, and those that
 // follow from what it is.
 func (o *Operation) Kinds() []error {

@@ -189,13 +189,10 @@ const (
 	VerdictErrored   Verdict = "errored" // unexpected: it panicked, say
 	// VerdictTimeout is of one that was stopped because it had had its time.
 	VerdictTimeout Verdict = "timeout"
-	// VerdictStopped is of one that was stopped before its end: because it was
-	// cancelled, or the worker goes away; then the job goes back to the head of its
-	// queue, and nothing is counted.
+	// VerdictStopped is of one that was stopped before its end: because it was cancelled, or the worker
+	// goes away; then the job goes back to the head of its queue, and nothing is counted.
 	VerdictStopped Verdict = "stopped"
-	// VerdictLost is of one that its worker gave up because it could not extend its lease in
-	// time: the job goes back at once, and a loss is counted, as when the lease had run out.
-	VerdictLost Verdict = "lost"
+	VerdictLost    Verdict = "lost" // given up with a lease that could not be extended: the job goes back, and a loss is counted
 	// VerdictSuspended is of one that sleeps or waits, as an answer of worker.step has told it
 	// to: no retry is spent, and nothing is counted.
 	VerdictSuspended Verdict = "suspended"

@@ -2,13 +2,17 @@ package layout
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/domain"
 )
 
-// EncodeLog writes one line of a job's log as a list item; see [domain.LogText].
+// EncodeLog writes one line of a job's log as a list item; see [LogText].
 func EncodeLog(l domain.Log) string {
-	l.Line = domain.LogText(l.Line)
+	l.Line = LogText(l.Line)
 	return mustJSON(l)
 }
 
@@ -19,6 +23,49 @@ func DecodeLog(item string) domain.Log {
 	if err := json.Unmarshal([]byte(item), &l); err != nil || l.Stream == "" {
 		l = domain.Log{Stream: "stdout", Line: item}
 	}
-	l.Stream, l.Line = domain.LogText(l.Stream), domain.LogText(l.Line)
+	l.Stream, l.Line = LogText(l.Stream), LogText(l.Line)
 	return l
+}
+
+// LogText is one line of a log, whoever said it: no character in it ends a line, moves what
+// shows it, or begins an escape sequence but one that chooses colours, as many programs write.
+// A space stands for each other control character but a tab; what is no UTF-8 is U+FFFD.
+func LogText(line string) string {
+	if !slices.ContainsFunc([]byte(line), func(b byte) bool { return b < ' ' || b >= 0x7f }) {
+		return line // most lines by far
+	}
+	var text strings.Builder
+	for len(line) > 0 {
+		if n := colourSequence(line); n > 0 {
+			text.WriteString(line[:n])
+			line = line[n:]
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(line)
+		line = line[size:]
+		if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)) {
+			r = ' '
+		}
+		text.WriteRune(r)
+	}
+	return text.String()
+}
+
+// maxColourSequence bounds a sequence that is taken for one of colours, in bytes.
+const maxColourSequence = 64
+
+// colourSequence is how long a sequence is with which a text begins and that chooses colours; 0
+// where it begins with none.
+//
+// Source: ECMA-48, 8.3.117 (SGR).
+func colourSequence(text string) int {
+	if !strings.HasPrefix(text, "\x1b[") {
+		return 0
+	}
+	params := text[2:min(len(text), maxColourSequence)]
+	end := strings.IndexFunc(params, func(r rune) bool { return (r < '0' || r > '9') && r != ';' && r != ':' })
+	if end < 0 || params[end] != 'm' {
+		return 0
+	}
+	return 2 + end + 1
 }

@@ -155,7 +155,8 @@ func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.Atte
 		return stands, nil
 	case ours && !j.Final() && end.Verdict == domain.VerdictSuspended: // what it waits for has come
 		return domain.AttemptEnded{Status: domain.JobStarted}, nil
-	case ours && !j.Final() && (end.Verdict == domain.VerdictStopped || end.Verdict == domain.VerdictLost): // it waits for its next claim, which would count an attempt
+	case ours && !j.Final() && (end.Verdict == domain.VerdictStopped || end.Verdict == domain.VerdictLost):
+		// It waits for its next claim, which would count an attempt.
 		return domain.AttemptEnded{Status: domain.JobStarted, Error: putBackText(end.Verdict)}, nil
 	}
 	return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out, or it was never its own; what it "+

@@ -77,7 +77,7 @@ func (s *schemas) operation(o *api.Operation) object {
 	if o.Right.OnNode() {
 		description = "Needs the right to " + string(o.Right) + " on the node."
 	}
-	if o.OfLeases() && Repeat(o) == "never" {
+	if strings.Contains(o.Path, "{worker}") && Repeat(o) == "never" { // asked for leases that a worker has or wants
 		description += " A client never sends it again by itself: only the worker knows whether its leases leave the time for that, " +
 			"and asks again as long as they do."
 	}
