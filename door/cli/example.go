@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,22 +17,32 @@ import (
 // operation has in package api, as somebody types it. What is typed otherwise (from a file,
 // through a pipe), or does no single operation, has its example where the command is made.
 
-// examples gives all commands below c that have no example of their own that of their operation.
+// examples gives c and all commands below it that have no example of their own that of their
+// operation.
 func examples(c *cobra.Command) {
-	byName := map[string]*api.Operation{}
-	for _, o := range api.Table {
-		byName[o.Name] = o
+	addExample(c)
+	for _, sub := range c.Commands() {
+		examples(sub)
 	}
-	var visit func(c *cobra.Command)
-	visit = func(c *cobra.Command) {
-		if o := byName[operationName(c)]; o != nil && c.Example == "" {
-			c.Example = "  " + exampleOf(c, o)
-		}
-		for _, sub := range c.Commands() {
-			visit(sub)
-		}
+}
+
+// addExample gives a command that has no example of its own that of its operation.
+func addExample(c *cobra.Command) {
+	name := operationName(c)
+	at := slices.IndexFunc(api.Table, func(o *api.Operation) bool { return o.Name == name })
+	if at >= 0 && c.Example == "" {
+		c.Example = "  " + exampleOf(c, api.Table[at])
 	}
-	visit(c)
+}
+
+// showExample has the help of each command make its example: to make all of them takes
+// longer than most commands do.
+func showExample(root *cobra.Command) {
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		addExample(c)
+		help(c, args)
+	})
 }
 
 // completionExamples gives the commands that cobra makes their examples.

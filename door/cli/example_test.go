@@ -57,8 +57,7 @@ func commandOf(args []string) (path string, err error) {
 }
 
 func TestEachCommandHasAnExampleThatParses(t *testing.T) {
-	root := (&app{std: Streams{Out: os.Stdout, Err: os.Stderr}}).root()
-	eachCommand(root, func(path string, c *cobra.Command) {
+	eachCommand(Commands(), func(path string, c *cobra.Command) {
 		if c.Example == "" {
 			t.Errorf("ramet %s has no example: give its operation one, or the command", path)
 			return
@@ -93,9 +92,8 @@ func TestExamplesOfOperationsAskForThem(t *testing.T) {
 	})
 	t.Setenv("RAMET_DATA", filepath.Join(t.TempDir(), "none"))
 	t.Chdir(t.TempDir())
-	root := (&app{std: Streams{Out: os.Stdout, Err: os.Stderr}}).root()
 	derived := 0
-	eachCommand(root, func(path string, c *cobra.Command) {
+	eachCommand(Commands(), func(path string, c *cobra.Command) {
 		i := slices.IndexFunc(api.Table, func(o *api.Operation) bool { return o.Name == operationName(c) })
 		if i < 0 || c.Example != "  "+exampleOf(c, api.Table[i]) {
 			return

@@ -154,6 +154,9 @@ func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
 	std.Out, std.Err = page{std.Out, ascii}, page{std.Err, ascii}
 	a := &app{std: std, hooks: hooks}
 	root := a.root()
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		a.completeNames(root) // no other command asks for them, and there are many to make
+	}
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	return a.exit(ctx, c, err)
@@ -161,7 +164,11 @@ func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
 
 // Commands is the tree of all commands, for whoever prints pages of it. They are
 // not to be run: a node and its keys are Main's to bring.
-func Commands() *cobra.Command { return (&app{}).root() }
+func Commands() *cobra.Command {
+	root := (&app{}).root()
+	examples(root)
+	return root
+}
 
 // complain writes to people. What others wrote may be in it (why a ban is, how
 // a job failed), and does nothing to the terminal.
@@ -262,10 +269,9 @@ func (a *app) root() *cobra.Command {
 	completionExamples(root)
 	_ = root.RegisterFlagCompletionFunc("context", a.completeFlag(named["context CONTEXT"]))
 	_ = root.RegisterFlagCompletionFunc("profile", completeProfiles)
-	a.completeNames(root)
 	a.watchable(root)
 	typed(root)
-	examples(root)
+	showExample(root)
 	if a.hooks.Client {
 		hideNodes(root)
 	}

@@ -86,7 +86,7 @@ var may = map[string][]string{
 		"durable", "durable/shell", "service", "archive", "backup", "blueprint", "blueprint/trial", "client", "doctor", "document",
 		"identity", "identity/cookie", "migrate", "rhai", "rhai/cases", "rhai/lib",
 		"rhai/syntax", "rhai/value", "saga", "saga/definition", "saga/sagatest", "internal/intake", "internal/pause", "internal/setting", "queue"},
-	"door/cli/program":  {"door/cli", "identity", "internal/cmdline"},
+	"door/cli/program":  {"door/cli", "identity", "internal/cmdline", "internal/heap"},
 	"cmd/ramet-client":  {"door/cli", "door/cli/program"},
 	"client":            {"api", "identity/cookie", "tracing"},
 	"worker":            {"tracing"},
@@ -166,6 +166,7 @@ var may = map[string][]string{
 	"internal/testcert":       {},
 	"internal/natslink":       {"identity", "internal/address", "internal/dialtls"}, // the keys of links
 	"internal/cmdline":        {},
+	"internal/heap":           {},
 	"internal/leash":          {},
 	"internal/pause":          {},
 	"internal/peer":           {},

@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/internal/cmdline"
+	_ "github.com/ramet-run/ramet/internal/heap" // the first collection of garbage comes late
 )
 
 // Version is what a program calls its version: what the linker has set, as `make build` and
