@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -35,16 +37,69 @@ func Build(flags ...string) (folder string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.Chmod(folder, 0o755); err != nil {
-		os.RemoveAll(folder)
-		return "", err
+	if err = os.Chmod(folder, 0o755); err == nil && len(flags) == 0 {
+		err = build(folder)
+	} else if err == nil {
+		err = compile(folder, flags...)
 	}
-	args := slices.Concat([]string{"build", "-o", folder}, asMade, flags, []string{"github.com/ramet-run/ramet/cmd/ramet"})
+	if err != nil {
+		os.RemoveAll(folder)
+		return "", fmt.Errorf("build ramet: %v", err)
+	}
+	return folder, nil
+}
+
+// build has the binary without further flags made into the folder. Nine packages want that one,
+// and to link it is 4 to 8 s of processor time: the first leaves it where the next finds it. `go
+// build` itself sees there whether it is still what would be made.
+func build(folder string) error {
+	kept, release, err := keep()
+	if err != nil {
+		return compile(folder) // there is no place to keep one: a user without a home
+	}
+	defer release()
+	if err := compile(kept); err != nil {
+		return err
+	}
+	from, to := filepath.Join(kept, "ramet"), filepath.Join(folder, "ramet")
+	if os.Link(from, to) == nil { // what is made there later is another file
+		return nil
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o755)
+}
+
+// keep is the folder where the binary is kept, which is this process's alone until it is
+// released: others may be of another checkout.
+func keep() (folder string, release func(), err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", nil, err
+	}
+	folder = filepath.Join(cache, "ramet-test")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		lock.Close()
+		return "", nil, err
+	}
+	return folder, func() { lock.Close() }, nil
+}
+
+func compile(folder string, flags ...string) error {
+	args := slices.Concat([]string{"build", "-o", filepath.Join(folder, "ramet")}, asMade, flags, []string{"github.com/ramet-run/ramet/cmd/ramet"})
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // the race detector's tests have it on
 	if out, err := cmd.CombinedOutput(); err != nil {
-		os.RemoveAll(folder)
-		return "", fmt.Errorf("build ramet: %v\n%s", err, out)
+		return fmt.Errorf("%v\n%s", err, out)
 	}
-	return folder, nil
+	return nil
 }
