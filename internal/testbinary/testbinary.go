@@ -24,10 +24,13 @@ func Run(m *testing.M, use func(folder string), flags ...string) (code int) {
 	return m.Run()
 }
 
+// Version is what the binary says that it is.
+const Version = "v0.0.0-test"
+
 // asMade is how `make build` compiles and links it: what it has compiled is not
 // compiled again, and what only a debugger needs is two thirds of a link. Of a
 // flag that is given twice `go build` takes the later one.
-var asMade = []string{"-tags", "grpcnotrace", "-ldflags", "-s -w"}
+var asMade = []string{"-tags", "grpcnotrace", "-ldflags", "-s -w -X main.linkedVersion=" + Version}
 
 // Build builds ramet as `make build` does, with further flags of `go build`,
 // into a folder that the caller removes. Every user may enter it: tests run it
@@ -49,7 +52,7 @@ func Build(flags ...string) (folder string, err error) {
 	return folder, nil
 }
 
-// build has the binary without further flags made into the folder. Nine packages want that one,
+// build has the binary without further flags made into the folder. Ten packages want that one,
 // and to link it is 4 to 8 s of processor time: the first leaves it where the next finds it. `go
 // build` itself sees there whether it is still what would be made.
 func build(folder string) error {

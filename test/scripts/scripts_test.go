@@ -18,7 +18,7 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
-	os.Exit(testbinary.Run(m, func(folder string) { bin = folder }, "-ldflags", "-s -w -X main.linkedVersion=v0.0.0-test"))
+	os.Exit(testbinary.Run(m, func(folder string) { bin = folder }))
 }
 
 // early is the command of the library that ends a script before its end.
