@@ -49,10 +49,10 @@ func (l *lull) become(allocated uint64) bool {
 
 // giveBack gives the memory that a busy time took back to the machine once it is
 // over: Go's garbage collector has no reason to run when nothing is allocated, and
-// caches none to shrink.
+// caches none to shrink. The start is such a time.
 func (p *parts) giveBack(ctx context.Context) error {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	var l lull
+	l := lull{busy: true}
 	look := time.NewTicker(quietTime)
 	defer look.Stop()
 	for {
@@ -69,5 +69,6 @@ func (p *parts) giveBack(ctx context.Context) error {
 			c.GiveBack()
 		}
 		debug.FreeOSMemory()
+		unmapProgram()
 	}
 }
