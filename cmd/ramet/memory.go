@@ -62,13 +62,14 @@ func (p *parts) giveBack(ctx context.Context) error {
 		case <-look.C:
 		}
 		metrics.Read(sample)
-		if !l.become(sample[0].Value.Uint64()) {
-			continue
+		if l.become(sample[0].Value.Uint64()) {
+			for _, c := range p.caches {
+				c.GiveBack()
+			}
+			debug.FreeOSMemory()
 		}
-		for _, c := range p.caches {
-			c.GiveBack()
+		if !l.busy {
+			unmapProgram() // each time: a rare round maps much for the little that it needs
 		}
-		debug.FreeOSMemory()
-		unmapProgram()
 	}
 }
