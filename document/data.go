@@ -3,10 +3,11 @@ package document
 import (
 	"encoding/json"
 	"math"
-	"regexp"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // maxDataDepth bounds how deep data nests.
@@ -54,7 +55,7 @@ func (r *Reader) any(n *yaml.Node, path string, depth int) any {
 }
 
 // tooLarge is a number that YAML takes for a text, as it has no room for it: without quotes.
-var tooLarge = regexp.MustCompile(`^[-+]?[0-9]{1,400}(\.[0-9]{0,400})?[eE][-+]?[0-9]{1,9}$`)
+var tooLarge = pattern.Late(`^[-+]?[0-9]{1,400}(\.[0-9]{0,400})?[eE][-+]?[0-9]{1,9}$`)
 
 // number reads a single value, of which numbers are written as JSON has them.
 func (r *Reader) number(v *yaml.Node, path string) any {
@@ -75,7 +76,7 @@ func (r *Reader) number(v *yaml.Node, path string) any {
 			return float(f)
 		}
 	default:
-		if v.Style != 0 || !tooLarge.MatchString(v.Value) {
+		if v.Style != 0 || !tooLarge().MatchString(v.Value) {
 			return v.Value
 		}
 		r.fault(v, path, "%s is larger than a number can be; put it in quotes where it is a text", v.Value)

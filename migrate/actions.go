@@ -127,8 +127,8 @@ func (w *actionsReader) concurrency(f *fields) {
 	} else {
 		group = f.text("concurrency")
 	}
-	c.Key = strings.Trim(expression.ReplaceAllStringFunc(group, func(found string) string {
-		expr := expression.FindStringSubmatch(found)[1]
+	c.Key = strings.Trim(expression().ReplaceAllStringFunc(group, func(found string) string {
+		expr := expression().FindStringSubmatch(found)[1]
 		switch noun, name := nameOf(expr); {
 		case noun == "inputs":
 			if ours, ok := w.input(name); ok {
@@ -219,7 +219,7 @@ func (w *actionsReader) job(name string, f *fields) (s domain.Step, late bool) {
 // condition reads whether a job is done.
 func (w *actionsReader) condition(f *fields, n *yaml.Node, s *domain.Step, j *actionsJob) (late bool) {
 	text := strings.TrimSpace(n.Value)
-	if m := expression.FindStringSubmatch(text); m != nil && m[0] == text {
+	if m := expression().FindStringSubmatch(text); m != nil && m[0] == text {
 		text = m[1]
 	}
 	e, err := parseExpr(text)
@@ -264,7 +264,7 @@ func (w *actionsReader) rhaiName(name string, s *domain.Step) (string, error) {
 		if rest == "result" {
 			return needs + ".state", nil
 		}
-		if key, found := strings.CutPrefix(rest, "outputs."); found && plainName.MatchString(ident(key)) {
+		if key, found := strings.CutPrefix(rest, "outputs."); found && plainName().MatchString(ident(key)) {
 			return dot(needs+".result", ident(key)), nil
 		}
 	}
@@ -297,7 +297,7 @@ func (w *actionsReader) another(f *fields, n *yaml.Node, s *domain.Step, j *acti
 			continue
 		}
 		if secret != "" || strings.Contains(template, "${flow.") || strings.Contains(template, "${step}") || strings.Contains(template, "$${") ||
-			!plainName.MatchString(ident(name)) {
+			!plainName().MatchString(ident(name)) {
 			f.note(n, "%s.%s: %q cannot be given to a flow: the step fails until it is written", f.at("with"), name, text)
 			j.stop += stops("the input " + name)
 			continue

@@ -117,7 +117,7 @@ func (w *actionsReader) rules(m *fields, matrix domain.Matrix, j *actionsJob) bo
 // axis is a list of a matrix, written or computed, and how long it is.
 func (w *actionsReader) axis(n *yaml.Node, s *domain.Step) (json.RawMessage, int) {
 	if n.Kind == yaml.ScalarNode {
-		m := expression.FindStringSubmatch(n.Value)
+		m := expression().FindStringSubmatch(n.Value)
 		if m == nil || m[0] != strings.TrimSpace(n.Value) {
 			return nil, 0
 		}
@@ -222,7 +222,7 @@ func objects(n *yaml.Node) (list []map[string]string, ok bool) {
 		}
 		for i := 0; i+1 < len(item.Content); i += 2 {
 			name, v := ident(item.Content[i].Value), follow(item.Content[i+1])
-			if v.Kind != yaml.ScalarNode || !plainName.MatchString(name) || expression.MatchString(v.Value) {
+			if v.Kind != yaml.ScalarNode || !plainName().MatchString(name) || expression().MatchString(v.Value) {
 				return nil, false
 			}
 			one[name] = v.Value

@@ -90,7 +90,7 @@ func (w *actionsReader) declared(theirs string, f *fields) {
 			d.Default = &off
 		}
 	}
-	if !plainName.MatchString(name) || w.inputs[name] {
+	if !plainName().MatchString(name) || w.inputs[name] {
 		if !w.inputs[name] {
 			w.in.note(f.line, "%s: %q is no name; left out", f.path, theirs)
 		}

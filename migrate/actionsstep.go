@@ -3,13 +3,13 @@ package migrate
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // This file makes the script of a job of the steps that it has in a workflow.
@@ -48,7 +48,7 @@ func fileLines(body string) string {
 }
 
 // outputLines finds NAME<<END, as it is written to a file of outputs; cat <<END is none.
-var outputLines = regexp.MustCompile(`["'\s{][A-Za-z_][A-Za-z0-9_-]*<<["']?[A-Za-z_$]`)
+var outputLines = pattern.Late(`["'\s{][A-Za-z_][A-Za-z0-9_-]*<<["']?[A-Za-z_$]`)
 
 // takeEnv has what follows find the variables that a step has set for it.
 // NAME=value, or NAME<<END and lines up to END.
@@ -65,7 +65,7 @@ esac
 done <"$GITHUB_ENV"
 `
 
-var stepOutput = regexp.MustCompile(`^steps\.[A-Za-z0-9_-]+\.outputs\.([A-Za-z_][A-Za-z0-9_-]*)$`)
+var stepOutput = pattern.Late(`^steps\.[A-Za-z0-9_-]+\.outputs\.([A-Za-z_][A-Za-z0-9_-]*)$`)
 
 // outputs reads what a job hands on: its results, and params, which scripts find.
 func (w *actionsReader) outputs(f *fields, step string) string {
@@ -79,13 +79,13 @@ func (w *actionsReader) outputs(f *fields, step string) string {
 		if n == nil {
 			continue
 		}
-		m := expression.FindStringSubmatch(n.Value)
+		m := expression().FindStringSubmatch(n.Value)
 		var of []string
 		if m != nil && m[0] == strings.TrimSpace(n.Value) {
-			of = stepOutput.FindStringSubmatch(m[1])
+			of = stepOutput().FindStringSubmatch(m[1])
 		}
 		param, name := ident(step+"_"+k.Value), ident(k.Value)
-		if of == nil || !plainName.MatchString(name) || len(param) > 64 {
+		if of == nil || !plainName().MatchString(name) || len(param) > 64 {
 			o.note(n, "%s: %q is not understood; have a step write it to $RAMET_RESULT", o.at(k.Value), n.Value)
 			continue
 		}
@@ -131,7 +131,7 @@ func (w *actionsReader) stepCondition(f *fields, j *actionsJob) string {
 		return ""
 	}
 	text := strings.TrimSpace(n.Value)
-	if m := expression.FindStringSubmatch(text); m != nil && m[0] == text {
+	if m := expression().FindStringSubmatch(text); m != nil && m[0] == text {
 		text = m[1]
 	}
 	e, err := parseExpr(text)
@@ -174,13 +174,13 @@ func (w *actionsReader) command(f *fields, j *actionsJob) string {
 	if run == "" {
 		return ""
 	}
-	if uses(run, "GITHUB_OUTPUT") && outputLines.MatchString(run) {
+	if uses(run, "GITHUB_OUTPUT") && outputLines().MatchString(run) {
 		f.in.note(line, "%s: an output of several lines (NAME<<END) is none of $RAMET_RESULT, whose values have a line: the script stops there", f.at("run"))
 		run = stops("an output of several lines") + run
 	}
 	stop := ""
 	first, _ := word(shell + " ")
-	if first == "python" && expression.MatchString(run) {
+	if first == "python" && expression().MatchString(run) {
 		f.in.note(line, "%s: ${{ … }} is put into no Python, and the script stops there: write os.environ[…] with a variable of `env`", f.at("run"))
 		stop = stops("an expression in this Python")
 	} else {
@@ -220,7 +220,7 @@ func (w *actionsReader) command(f *fields, j *actionsJob) string {
 
 // quoted is a value as a word of a shell, in which only expressions count.
 func (w *actionsReader) quoted(value string, line int, j *actionsJob) string {
-	if !expression.MatchString(value) {
+	if !expression().MatchString(value) {
 		return shellQuote(value)
 	}
 	return w.replace(shellQuote(value), line, j)
@@ -258,7 +258,7 @@ func (w *actionsReader) leaves(with *fields, s *domain.Step) bool {
 		}
 	}
 	all := append(slices.Clone(s.Artifacts), patterns...)
-	if len(patterns) == 0 || domain.ValidateArtifacts(all) != nil || expression.MatchString(strings.Join(patterns, " ")) {
+	if len(patterns) == 0 || domain.ValidateArtifacts(all) != nil || expression().MatchString(strings.Join(patterns, " ")) {
 		return false
 	}
 	s.Artifacts = all

@@ -3,11 +3,11 @@ package migrate
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 	"github.com/ramet-run/ramet/template"
 )
 
@@ -15,8 +15,8 @@ import (
 // step, where ours are templates, and in scripts, where they are variables.
 
 var (
-	expression = regexp.MustCompile(`\$\{\{\s*(.*?)\s*\}\}`)
-	plainName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	expression = pattern.Late(`\$\{\{\s*(.*?)\s*\}\}`)
+	plainName  = pattern.Late(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // nameOf takes a name apart: of github.event.inputs.log-level, inputs and log-level.
@@ -32,7 +32,7 @@ func ident(name string) string { return strings.ReplaceAll(name, "-", "_") }
 // input is the param of an input of theirs; false where it can be none.
 func (w *actionsReader) input(name string) (string, bool) {
 	ours := ident(name)
-	if !plainName.MatchString(ours) || len(ours) > 64 {
+	if !plainName().MatchString(ours) || len(ours) > 64 {
 		return "", false
 	}
 	if !w.inputs[ours] {
@@ -51,7 +51,7 @@ func (w *actionsReader) param(name string) {
 // output is the param by which a job hands on an output of its own: needs.build.outputs.tag.
 func (w *actionsReader) output(name string) (param string, ok bool) {
 	job, rest, _ := strings.Cut(name, ".outputs.")
-	if w.of[job] == "" || !plainName.MatchString(ident(rest)) {
+	if w.of[job] == "" || !plainName().MatchString(ident(rest)) {
 		return "", false
 	}
 	param = ident(w.of[job] + "_" + rest)
@@ -65,7 +65,7 @@ func (w *actionsReader) output(name string) (param string, ok bool) {
 // value is what a value of `env` becomes: a template, or the name of a secret. It notes what
 // cannot be said, and is left out then.
 func (w *actionsReader) value(name, text string, line int, j *actionsJob) (tmpl, secret string, ok bool) {
-	if m := expression.FindStringSubmatch(text); m != nil && m[0] == strings.TrimSpace(text) {
+	if m := expression().FindStringSubmatch(text); m != nil && m[0] == strings.TrimSpace(text) {
 		if noun, of := nameOf(m[1]); noun == "secrets" && domain.ValidateName("secret", of) == nil {
 			w.secrets[of] = true
 			return "", of, true
@@ -73,7 +73,7 @@ func (w *actionsReader) value(name, text string, line int, j *actionsJob) (tmpl,
 	}
 	var b strings.Builder
 	from := 0
-	for _, at := range expression.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range expression().FindAllStringSubmatchIndex(text, -1) {
 		b.WriteString(template.Escape(text[from:at[0]]))
 		ours, known := w.template(text[at[2]:at[3]], j)
 		if !known {
@@ -172,9 +172,9 @@ func (w *actionsReader) variable(expr string, j *actionsJob) (string, bool) {
 		j.env[variable] = "${item." + axis + "}"
 		return "${" + variable + "}", true
 	case "env":
-		return "${" + name + "}", plainName.MatchString(name)
+		return "${" + name + "}", plainName().MatchString(name)
 	case "secrets":
-		if !plainName.MatchString(name) || len(goodSecrets(&Imported{}, 0, map[string]string{name: name})) == 0 || j.env[name] != "" || w.b.Env[name] != "" {
+		if !plainName().MatchString(name) || len(goodSecrets(&Imported{}, 0, map[string]string{name: name})) == 0 || j.env[name] != "" || w.b.Env[name] != "" {
 			return "", false
 		}
 		w.secrets[name] = true
@@ -184,7 +184,7 @@ func (w *actionsReader) variable(expr string, j *actionsJob) (string, bool) {
 		return "${" + name + "}", true
 	case "steps":
 		_, key, found := strings.Cut(name, ".outputs.")
-		if !found || !plainName.MatchString(ident(key)) {
+		if !found || !plainName().MatchString(ident(key)) {
 			return "", false
 		}
 		return fmt.Sprintf(`$(sed -n 's/^%s=//p' "$RAMET_RESULT" | tail -n 1)`, key), true
@@ -200,7 +200,7 @@ func (w *actionsReader) replace(text string, line int, j *actionsJob) string {
 	var b strings.Builder
 	from := 0
 	quotes := quoting{}
-	for _, at := range expression.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range expression().FindAllStringSubmatchIndex(text, -1) {
 		b.WriteString(text[from:at[0]])
 		quotes.pass(text[from:at[0]])
 		expr := text[at[2]:at[3]]

@@ -3,7 +3,6 @@ package migrate
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // This file reads workflow definitions of Conductor (JSON): tasks one after the other, some
@@ -50,7 +50,7 @@ func conductor(name string, text []byte) (*Imported, error) {
 	c := &conductorReader{in: in, b: b, names: namer{}, of: map[string]string{}}
 	c.list("tasks", tasks, nil, branch{})
 	for as, from := range f.values("outputParameters") {
-		if m := conductorOutput.FindStringSubmatch(from); m != nil && c.of[m[1]] != "" && paramName.MatchString(as) {
+		if m := conductorOutput().FindStringSubmatch(from); m != nil && c.of[m[1]] != "" && paramName().MatchString(as) {
 			if b.Output == nil {
 				b.Output = map[string]string{}
 			}
@@ -65,10 +65,10 @@ func conductor(name string, text []byte) (*Imported, error) {
 }
 
 var (
-	conductorOutput = regexp.MustCompile(`^\$\{([A-Za-z0-9_-]+)\.output\.([A-Za-z0-9_]+)\}$`)
-	conductorInput  = regexp.MustCompile(`^\$\{workflow\.input\.([A-Za-z0-9_]+)\}$`)
+	conductorOutput = pattern.Late(`^\$\{([A-Za-z0-9_-]+)\.output\.([A-Za-z0-9_]+)\}$`)
+	conductorInput  = pattern.Late(`^\$\{workflow\.input\.([A-Za-z0-9_]+)\}$`)
 	// conductorName is a name anywhere in a text.
-	conductorName = regexp.MustCompile(`\$\{([A-Za-z0-9_.-]+)\}`)
+	conductorName = pattern.Late(`\$\{([A-Za-z0-9_.-]+)\}`)
 )
 
 // branch is on which condition what is in it is done, and of which steps that asks.
@@ -253,11 +253,11 @@ func (c *conductorReader) decided(f *fields, ref string, after *[]string, when b
 	if inputs := f.values("inputParameters"); cmpText(f.text("evaluatorType"), "value-param") == "value-param" {
 		from = inputs[expr]
 	}
-	if m := conductorInput.FindStringSubmatch(from); m != nil && paramName.MatchString(m[1]) {
+	if m := conductorInput().FindStringSubmatch(from); m != nil && paramName().MatchString(m[1]) {
 		c.param(m[1])
 		return dot("params", m[1]), nil
 	}
-	if m := conductorOutput.FindStringSubmatch(from); m != nil && paramName.MatchString(m[2]) && c.of[m[1]] != "" {
+	if m := conductorOutput().FindStringSubmatch(from); m != nil && paramName().MatchString(m[2]) && c.of[m[1]] != "" {
 		return dot(dot("needs", c.of[m[1]])+".result", m[2]), []string{c.of[m[1]]}
 	}
 	s := domain.Step{Name: c.names.name(cmpText(ref, "choice"), "choice"), Needs: slices.Clone(*after), When: when.when, ScriptType: domain.ScriptShell,

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // This file reads DO_WHILE: its tasks are a blueprint of their own, and a step repeats the flow
@@ -17,9 +17,9 @@ import (
 
 var (
 	// conductorIf is what a condition is that is written as a statement.
-	conductorIf = regexp.MustCompile(`^\s*if\s*\((.*)\)\s*\{\s*(?:return\s+)?true;?\s*\}\s*else\s*\{\s*(?:return\s+)?false;?\s*\}\s*$`)
+	conductorIf = pattern.Late(`^\s*if\s*\((.*)\)\s*\{\s*(?:return\s+)?true;?\s*\}\s*else\s*\{\s*(?:return\s+)?false;?\s*\}\s*$`)
 	// conductorClause compares what a task has left, the number of the round, or what is given.
-	conductorClause = regexp.MustCompile(`^\(*\s*\$\.([A-Za-z0-9_]+)(?:(?:\.|\[')([A-Za-z0-9_]+)(?:'\])?)?\s*(<=|>=|<|>|===?|!==?)` +
+	conductorClause = pattern.Late(`^\(*\s*\$\.([A-Za-z0-9_]+)(?:(?:\.|\[')([A-Za-z0-9_]+)(?:'\])?)?\s*(<=|>=|<|>|===?|!==?)` +
 		`\s*(\d{1,9}|true|false|'[^'\\]*'|"[^"\\]*"|\$\.[A-Za-z0-9_]+)\s*\)*$`)
 )
 
@@ -75,7 +75,7 @@ func (c *conductorReader) rounds(f, inputs *fields, name string, body *conductor
 		}
 	}
 	text := cond
-	if m := conductorIf.FindStringSubmatch(cond); m != nil {
+	if m := conductorIf().FindStringSubmatch(cond); m != nil {
 		text = m[1]
 	}
 	r := &domain.Repeat{Max: loopLimit}
@@ -100,14 +100,14 @@ func (c *conductorReader) rounds(f, inputs *fields, name string, body *conductor
 // clause is a comparison as Rhai has it, "" for one that is not understood, and how many rounds it
 // allows, where it says so.
 func (c *conductorReader) clause(text, name string, body *conductorReader, given map[string]string) (rhai string, most int) {
-	m := conductorClause.FindStringSubmatch(text)
+	m := conductorClause().FindStringSubmatch(text)
 	if m == nil || strings.Count(text, "(") != strings.Count(text, ")") {
 		return "", 0
 	}
 	of, key, op, right := m[1], m[2], strings.Replace(strings.Replace(m[3], "===", "==", 1), "!==", "!=", 1), m[4]
 	if ref, is := strings.CutPrefix(right, "$."); is {
 		right = given[ref]
-		if p := conductorInput.FindStringSubmatch(right); p != nil && paramName.MatchString(p[1]) {
+		if p := conductorInput().FindStringSubmatch(right); p != nil && paramName().MatchString(p[1]) {
 			c.param(p[1])
 			right = "parse_int(" + dot("params", p[1]) + ")"
 		} else if _, err := strconv.Atoi(right); err != nil {
@@ -122,7 +122,7 @@ func (c *conductorReader) clause(text, name string, body *conductorReader, given
 			most = n
 		}
 		return "round " + op + " " + right, most
-	case key == "" || body.of[of] == "" || !plainName.MatchString(key):
+	case key == "" || body.of[of] == "" || !plainName().MatchString(key):
 		return "", 0
 	}
 	left := "result[" + quoteRhai(body.of[of]+"."+key) + "]"

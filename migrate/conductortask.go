@@ -3,13 +3,13 @@ package migrate
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // This file reads what tasks of Conductor are given, and those that have a counterpart.
@@ -64,7 +64,7 @@ func textOf(n *yaml.Node) string {
 func (c *conductorReader) quoted(f *fields, field, text string) string {
 	var b strings.Builder
 	from := 0
-	for _, at := range conductorName.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range conductorName().FindAllStringSubmatchIndex(text, -1) {
 		b.WriteString(text[from:at[0]])
 		from = at[1]
 		if name, ok := strings.CutPrefix(text[at[2]:at[3]], "workflow.secrets."); ok && c.secret(f, field, name) {
@@ -72,7 +72,7 @@ func (c *conductorReader) quoted(f *fields, field, text string) string {
 			continue
 		}
 		name, ok := strings.CutPrefix(text[at[2]:at[3]], "workflow.input.")
-		if !ok || !paramName.MatchString(name) {
+		if !ok || !paramName().MatchString(name) {
 			f.in.note(f.line, "%s: %s has no counterpart in a script; it stops there until it is written", f.at(field), text[at[0]:at[1]])
 			b.WriteString("\x00UNKNOWN:?" + strings.Trim(text[at[0]:at[1]], "${}") + " is not known here\x01")
 			continue
@@ -94,7 +94,7 @@ func (c *conductorReader) secret(f *fields, field, name string) bool {
 		return true
 	}
 	secrets[name] = name
-	if !plainName.MatchString(name) || domain.ValidateSecrets(secrets, nil) != nil {
+	if !plainName().MatchString(name) || domain.ValidateSecrets(secrets, nil) != nil {
 		return false
 	}
 	c.b.Secrets = secrets
@@ -143,7 +143,7 @@ func (c *conductorReader) within(f, inputs *fields, s *domain.Step) {
 			continue
 		}
 		template, ok := c.template(textOf(n), s)
-		if !ok || !paramName.MatchString(k.Value) || len(k.Value) > 64 {
+		if !ok || !paramName().MatchString(k.Value) || len(k.Value) > 64 {
 			inputs.note(n, "%s: %q cannot be given to a flow: the step fails until it is written", inputs.at(k.Value), textOf(n))
 			fault = "its input " + k.Value
 			continue
@@ -161,19 +161,19 @@ func (c *conductorReader) within(f, inputs *fields, s *domain.Step) {
 // template is a text in which inputs and results stand for what they are here.
 func (c *conductorReader) template(text string, s *domain.Step) (string, bool) {
 	ok := len(text) <= domain.MaxTemplateBytes/2
-	out := conductorName.ReplaceAllStringFunc(text, func(found string) string {
-		if m := conductorInput.FindStringSubmatch(found); m != nil && paramName.MatchString(m[1]) && len(m[1]) <= 64 {
+	out := conductorName().ReplaceAllStringFunc(text, func(found string) string {
+		if m := conductorInput().FindStringSubmatch(found); m != nil && paramName().MatchString(m[1]) && len(m[1]) <= 64 {
 			c.param(m[1])
 			return "${" + m[1] + "}"
 		}
-		if m := conductorOutput.FindStringSubmatch(found); m != nil && c.of[m[1]] != "" && c.of[m[1]] != s.Name {
+		if m := conductorOutput().FindStringSubmatch(found); m != nil && c.of[m[1]] != "" && c.of[m[1]] != s.Name {
 			c.need(s, c.of[m[1]])
 			return "${needs." + c.of[m[1]] + "." + m[2] + "}"
 		}
 		ok = false
 		return ""
 	})
-	return out, ok && strings.Count(out, "${") == len(conductorName.FindAllString(text, -1))
+	return out, ok && strings.Count(out, "${") == len(conductorName().FindAllString(text, -1))
 }
 
 // dynamic makes a job for each task that a task before has listed.
@@ -184,7 +184,7 @@ func (c *conductorReader) dynamic(f, inputs *fields, s *domain.Step) {
 	}
 	f.take("dynamicForkTasksInputParamName")
 	s.Script = placeholder(s.Name, "the task that is $RAMET_ITEM")
-	m := conductorOutput.FindStringSubmatch(from)
+	m := conductorOutput().FindStringSubmatch(from)
 	if m == nil || c.of[m[1]] == "" || c.of[m[1]] == s.Name {
 		c.in.note(f.line, "%s: it is not understood which tasks it does: write the list as `each`", f.path)
 		return
@@ -194,13 +194,13 @@ func (c *conductorReader) dynamic(f, inputs *fields, s *domain.Step) {
 	c.in.note(f.line, "%s: a job for each task that %s lists: write what one does as the step's script", f.path, c.of[m[1]])
 }
 
-var conductorSpan = regexp.MustCompile(`^\s*(\d{1,5})\s*(d|days?|h|hours?|hrs?|m|minutes?|mins?|s|seconds?|secs?)\s*$`)
+var conductorSpan = pattern.Late(`^\s*(\d{1,5})\s*(d|days?|h|hours?|hrs?|m|minutes?|mins?|s|seconds?|secs?)\s*$`)
 
 // wait makes a script that waits, without a process meanwhile; without a time it is somebody
 // who lets it go on.
 func (c *conductorReader) wait(f, inputs *fields, s *domain.Step) {
 	if inputs != nil {
-		if m := conductorSpan.FindStringSubmatch(inputs.text("duration")); m != nil {
+		if m := conductorSpan().FindStringSubmatch(inputs.text("duration")); m != nil {
 			s.Script = "ramet sleep wait " + m[1] + m[2][:1] + "\n"
 			inputs.rest()
 			return

@@ -2,10 +2,10 @@ package migrate
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 	"github.com/ramet-run/ramet/template"
 )
 
@@ -13,7 +13,7 @@ import (
 //
 // Source: crontab(5) of cronie and of Vixie cron.
 
-var cronVariable = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$`)
+var cronVariable = pattern.Late(`^([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$`)
 
 // cronWords are the words that stand for five fields.
 var cronWords = map[string]string{"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *",
@@ -28,7 +28,7 @@ func crontab(text []byte, users bool) (*Imported, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if m := cronVariable.FindStringSubmatch(line); m != nil {
+		if m := cronVariable().FindStringSubmatch(line); m != nil {
 			value := strings.Trim(m[2], `"'`)
 			switch m[1] {
 			case "CRON_TZ", "TZ":
@@ -147,7 +147,7 @@ func cronJob(in *Imported, n int, names namer, when, command, zone, shell string
 		Steps: []domain.Step{{Name: "run", Script: script, ScriptType: domain.ScriptShell}}})
 }
 
-var flockOption = regexp.MustCompile(`^-[A-Za-z]*n|^--nb$|^--non-?block$`)
+var flockOption = pattern.Late(`^-[A-Za-z]*n|^--nb$|^--non-?block$`)
 
 // flock is what a schedule does instead of a lock of the machine, that is wherever the flow before runs.
 func flock(in *Imported, n int, command string) domain.Overlap {
@@ -155,7 +155,7 @@ func flock(in *Imported, n int, command string) domain.Overlap {
 		if !strings.HasPrefix(word, "-") {
 			break
 		}
-		if flockOption.MatchString(word) {
+		if flockOption().MatchString(word) {
 			in.note(n, "flock: a schedule leaves out a time while its last flow is under way (overlap: skip), wherever that runs")
 			return domain.OverlapSkip
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 	"github.com/ramet-run/ramet/template"
 )
 
@@ -49,7 +49,7 @@ func dagu(name string, text []byte) (*Imported, error) {
 	return in, nil
 }
 
-var documentLine = regexp.MustCompile(`(?m)^---[ \t\r]*(#.*)?$`)
+var documentLine = pattern.Late(`(?m)^---[ \t\r]*(#.*)?$`)
 
 // documents are the DAGs of a file, which may have some for its own use behind its first. Each has so
 // many empty lines before it that its lines have the numbers that they have in the file.
@@ -60,7 +60,7 @@ func documents(text []byte) (list [][]byte) {
 			list = append(list, append(bytes.Repeat([]byte("\n"), bytes.Count(text[:from], []byte("\n"))), part...))
 		}
 	}
-	for _, at := range documentLine.FindAllIndex(text, maxDocuments) {
+	for _, at := range documentLine().FindAllIndex(text, maxDocuments) {
 		cut(at[0])
 		from = at[1]
 	}
@@ -196,7 +196,7 @@ func (d *daguReader) queue(f *fields) {
 	}
 }
 
-var daguName = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
+var daguName = pattern.Late(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 // env reads an `env`, whose values may name params and what stands in it before.
 func (d *daguReader) env(f *fields) map[string]string {
@@ -208,7 +208,7 @@ func (d *daguReader) env(f *fields) map[string]string {
 	env := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(plain)) {
 		env[name] = d.template(plain[name], plain, 0)
-		if daguName.MatchString(strings.ReplaceAll(env[name], "${params.", "")) || strings.Contains(env[name], "`") {
+		if daguName().MatchString(strings.ReplaceAll(env[name], "${params.", "")) || strings.Contains(env[name], "`") {
 			d.in.note(line, "env %s: what is not a param in %q stays as it is", name, plain[name])
 		}
 	}
@@ -220,7 +220,7 @@ func (d *daguReader) env(f *fields) map[string]string {
 func (d *daguReader) template(text string, env map[string]string, depth int) string {
 	var b strings.Builder
 	from := 0
-	for _, at := range daguName.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range daguName().FindAllStringSubmatchIndex(text, -1) {
 		b.WriteString(template.Escape(text[from:at[0]]))
 		name := text[max(at[2], at[4]):max(at[3], at[5])]
 		value, there := env[name]
@@ -498,7 +498,7 @@ func (d *daguReader) script(f *fields, s *domain.Step, shells bool) (own string,
 	}
 	head := told + absentLines(script, d)
 	if output != "" {
-		if !paramName.MatchString(output) {
+		if !paramName().MatchString(output) {
 			d.in.note(f.line, "%s: %q is no name; left out", f.at("output"), output)
 		} else {
 			script = "out=$(\n" + script + ")\ncode=$?\nprintf '%s\\n' \"$out\"\nprintf 'params." + output + "=%s\\n' \"$out\" | head -n 1 >>\"$RAMET_RESULT\"\n" +

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // This file reads what stands around the command of a step of Dagu: on which condition it is
@@ -50,7 +50,7 @@ func (d *daguReader) readConditions(f *fields) (list []daguCondition, line int) 
 
 // param is the param that a condition is about; "" where it is about something else.
 func (d *daguReader) param(c daguCondition) string {
-	m := daguName.FindStringSubmatch(c.text)
+	m := daguName().FindStringSubmatch(c.text)
 	if m == nil || m[0] != c.text || c.expected == "" || strings.HasPrefix(c.expected, "re:") {
 		return ""
 	}
@@ -244,7 +244,7 @@ func (d *daguReader) enough(how string, c daguCondition, codes []string) (test, 
 }
 
 // bareName is a variable that a shell would put in, and a flow's params do not.
-var bareName = regexp.MustCompile(`\$[A-Za-z_1-9]`)
+var bareName = pattern.Late(`\$[A-Za-z_1-9]`)
 
 // another makes a flow of another DAG, or a step that stops where that would be another one.
 func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) (understood bool) {
@@ -281,8 +281,8 @@ func (d *daguReader) another(f *fields, n *yaml.Node, s *domain.Step) (understoo
 		if s.Listed() {
 			text = strings.ReplaceAll(text, "$ITEM", "${item}")
 		}
-		if !paramName.MatchString(name) || strings.Contains(text, "$${") || strings.Contains(text, "$(") ||
-			strings.Contains(text, "`") || bareName.MatchString(text) {
+		if !paramName().MatchString(name) || strings.Contains(text, "$${") || strings.Contains(text, "$(") ||
+			strings.Contains(text, "`") || bareName().MatchString(text) {
 			d.in.note(n.Line, "%s: %q cannot be given to a flow as it is: the step fails until it is written", f.at("params"), name+"="+text)
 			fault = "its param " + name
 			continue
@@ -324,7 +324,7 @@ func (d *daguReader) parallel(f *fields, s *domain.Step) bool {
 		}
 	}
 	if items != nil && items.Kind == yaml.ScalarNode {
-		if m := daguName.FindStringSubmatch(items.Value); m != nil && m[0] == items.Value && d.param(daguCondition{text: items.Value, expected: "x"}) != "" {
+		if m := daguName().FindStringSubmatch(items.Value); m != nil && m[0] == items.Value && d.param(daguCondition{text: items.Value, expected: "x"}) != "" {
 			s.Each = "parse_json(" + dot("params", cmpText(m[1], m[2])) + ")"
 			return true
 		}

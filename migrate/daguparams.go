@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // This file reads the params of a DAG of Dagu, and what its scripts find: there each param, and what
@@ -155,34 +156,34 @@ func (d *daguReader) leaves(output string) {
 }
 
 var (
-	daguPlace  = regexp.MustCompile(`\$[1-9]|\$\{[1-9]`)
-	daguOwn    = regexp.MustCompile(`\bset --|\bshift\b|\(\)\s*\{`) // a script that has places of its own
-	daguField  = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_-]*\.[^}]*\}`)
-	daguRun    = regexp.MustCompile(`\bDAGU?_(RUN_|PARAMS_|WAITING_|DOCS_)[A-Z_]+\b`)
-	quotedText = regexp.MustCompile(`'[^']*'`)
+	daguPlace  = pattern.Late(`\$[1-9]|\$\{[1-9]`)
+	daguOwn    = pattern.Late(`\bset --|\bshift\b|\(\)\s*\{`) // a script that has places of its own
+	daguField  = pattern.Late(`\$\{[A-Za-z_][A-Za-z0-9_-]*\.[^}]*\}`)
+	daguRun    = pattern.Late(`\bDAGU?_(RUN_|PARAMS_|WAITING_|DOCS_)[A-Z_]+\b`)
+	quotedText = pattern.Late(`'[^']*'`)
 )
 
 // strange is what a script names that it does not find here; "" is nothing.
 func (d *daguReader) strange(text string, s *domain.Step) string {
-	if at := daguField.FindString(text); at != "" {
+	if at := daguField().FindString(text); at != "" {
 		return at + ", a field of what another step left"
 	}
 	if s.ScriptType == domain.ScriptPython {
-		for _, m := range daguName.FindAllStringSubmatch(text, -1) {
+		for _, m := range daguName().FindAllStringSubmatch(text, -1) {
 			if name := m[1]; name != "" && d.b.Env[name] != "" {
 				return fmt.Sprintf("%s in Python, in which nothing is put: write os.environ[%q]", m[0], name)
 			}
 		}
-	} else if at := daguPlace.FindString(quotedText.ReplaceAllString(text, "")); at != "" && d.hasParams && !daguOwn.MatchString(text) {
+	} else if at := daguPlace().FindString(quotedText().ReplaceAllString(text, "")); at != "" && d.hasParams && !daguOwn().MatchString(text) {
 		return strings.TrimPrefix(strings.Replace(at, "{", "", 1), "") + ", a param by its place: write its name"
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.lost)) {
-		if d.lost[name] && uses(text, regexp.QuoteMeta(name)) && (s.ScriptType == domain.ScriptPython || slices.ContainsFunc(daguName.FindAllStringSubmatch(text, -1),
+		if d.lost[name] && uses(text, regexp.QuoteMeta(name)) && (s.ScriptType == domain.ScriptPython || slices.ContainsFunc(daguName().FindAllStringSubmatch(text, -1),
 			func(m []string) bool { return m[1] == name || m[2] == name })) {
 			return "$" + name + ", which no step leaves here"
 		}
 	}
-	for _, name := range daguRun.FindAllString(text, -1) {
+	for _, name := range daguRun().FindAllString(text, -1) {
 		switch {
 		case name == "DAG_RUN_ID" || name == "DAG_RUN_STEP_NAME":
 		case name == "DAG_RUN_STATUS" && d.hooking && s.ScriptType == domain.ScriptShell:

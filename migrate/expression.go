@@ -2,8 +2,9 @@ package migrate
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // This file reads conditions as GitHub Actions writes them, and writes them in Rhai, for
@@ -18,7 +19,7 @@ type expr struct {
 	args []*expr
 }
 
-var exprToken = regexp.MustCompile(`^\s*('(?:[^']|'')*'|==|!=|&&|\|\||[!(),]|[A-Za-z_][A-Za-z0-9_.-]*|-?[0-9]+(?:\.[0-9]+)?)`)
+var exprToken = pattern.Late(`^\s*('(?:[^']|'')*'|==|!=|&&|\|\||[!(),]|[A-Za-z_][A-Za-z0-9_.-]*|-?[0-9]+(?:\.[0-9]+)?)`)
 
 // maxExprDepth bounds how deep parentheses may be.
 const maxExprDepth = 50
@@ -27,7 +28,7 @@ const maxExprDepth = 50
 func parseExpr(text string) (*expr, error) {
 	p := &exprParser{}
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
-		m := exprToken.FindStringSubmatch(rest)
+		m := exprToken().FindStringSubmatch(rest)
 		if m == nil {
 			return nil, fmt.Errorf("%.20q is not understood", rest)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/clockwork/timetable"
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // MaxBytes bounds a text.
@@ -142,11 +142,11 @@ func times(s *domain.Schedule) error {
 // namer gives names that are allowed, and none twice.
 type namer map[string]bool
 
-var noName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var noName = pattern.Late(`[^A-Za-z0-9_-]+`)
 
 // name is a name for what others call text; def where nothing is left of it.
 func (n namer) name(text, def string) string {
-	text = strings.Trim(noName.ReplaceAllString(text, "_"), "_-")
+	text = strings.Trim(noName().ReplaceAllString(text, "_"), "_-")
 	if text == "" {
 		text = def
 	}

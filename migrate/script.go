@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // This file has what scripts of others need to find what they found there.
@@ -29,13 +30,13 @@ func paramLines(text string, params []string) string {
 	return b.String()
 }
 
-var paramName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var paramName = pattern.Late(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // goodParams are those params whose names scripts can use; the others are noted.
 func goodParams(in *Imported, line int, params map[string]string) map[string]string {
 	good := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		if !paramName.MatchString(name) || len(name) > 64 {
+		if !paramName().MatchString(name) || len(name) > 64 {
 			in.note(line, "params: %q is no name; left out", name)
 			continue
 		}
@@ -77,7 +78,7 @@ func stop(s *domain.Step, what string) {
 
 // dot is a field of something in Rhai, also where its name is a word of the language.
 func dot(of, name string) string {
-	if _, err := blueprint.CompileWhen("params." + name); err == nil && paramName.MatchString(name) {
+	if _, err := blueprint.CompileWhen("params." + name); err == nil && paramName().MatchString(name) {
 		return of + "." + name
 	}
 	return of + "[" + quoteRhai(name) + "]"
@@ -93,11 +94,11 @@ func (in *Imported) schedule(line int, names namer, of, cron, zone string, overl
 	in.Schedules = append(in.Schedules, s)
 }
 
-var ownPlace = regexp.MustCompile(`(^|[\s"'=:>(])(/tmp\b|~/|\$HOME\b|\$\{HOME\})`)
+var ownPlace = pattern.Late(`(^|[\s"'=:>(])(/tmp\b|~/|\$HOME\b|\$\{HOME\})`)
 
 // ownPlaces notes that a script names a folder which each job has of its own.
 func (in *Imported) ownPlaces(line int, script string) bool {
-	m := ownPlace.FindStringSubmatch(script)
+	m := ownPlace().FindStringSubmatch(script)
 	if m == nil {
 		return false
 	}

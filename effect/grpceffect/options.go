@@ -3,13 +3,13 @@ package grpceffect
 import (
 	"cmp"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // Options are what an operator says of an effect of kind grpc beside what all
@@ -47,8 +47,8 @@ const (
 const defaultMaxReceive = 4 << 20
 
 var (
-	methodPattern = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*\.)*[A-Za-z_][A-Za-z0-9_]*/[A-Za-z_][A-Za-z0-9_]*$`)
-	keyPattern    = regexp.MustCompile(`^[a-z0-9_.-]{1,100}$`)
+	methodPattern = pattern.Late(`^([A-Za-z_][A-Za-z0-9_]*\.)*[A-Za-z_][A-Za-z0-9_]*/[A-Za-z_][A-Za-z0-9_]*$`)
+	keyPattern    = pattern.Late(`^[a-z0-9_.-]{1,100}$`)
 )
 
 // Metadata of ours.
@@ -70,7 +70,7 @@ func (o *Options) fill(secrets *effect.Secrets) (field string, err error) {
 		return "address", err
 	}
 	o.Method = strings.TrimPrefix(o.Method, "/")
-	if !methodPattern.MatchString(o.Method) {
+	if !methodPattern().MatchString(o.Method) {
 		return "method", domain.Invalidf("is %q: want package.Service/Method", o.Method)
 	}
 	if o.MaxReceive < 1<<10 || o.MaxReceive > 64<<20 {
@@ -90,7 +90,7 @@ func (o *Options) fill(secrets *effect.Secrets) (field string, err error) {
 
 func (o *Options) fillMetadata(secrets *effect.Secrets) (field string, err error) {
 	for key, value := range o.Metadata {
-		if !keyPattern.MatchString(key) || strings.HasPrefix(key, "grpc-") || strings.HasSuffix(key, "-bin") {
+		if !keyPattern().MatchString(key) || strings.HasPrefix(key, "grpc-") || strings.HasSuffix(key, "-bin") {
 			return "metadata", domain.Invalidf("%q: want a key of a-z, 0-9, '_', '.' and '-', which begins not with grpc- and ends not in -bin", key)
 		}
 		if slices.Contains([]string{keyIdempotency, keyTenant, keyTrace, "content-type", "user-agent", "te"}, key) {
