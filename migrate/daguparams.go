@@ -178,8 +178,8 @@ func (d *daguReader) strange(text string, s *domain.Step) string {
 		return strings.TrimPrefix(strings.Replace(at, "{", "", 1), "") + ", a param by its place: write its name"
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.lost)) {
-		if d.lost[name] && uses(text, regexp.QuoteMeta(name)) && (s.ScriptType == domain.ScriptPython || slices.ContainsFunc(daguName().FindAllStringSubmatch(text, -1),
-			func(m []string) bool { return m[1] == name || m[2] == name })) {
+		if d.lost[name] && uses(text, regexp.QuoteMeta(name)) && (s.ScriptType == domain.ScriptPython ||
+			slices.ContainsFunc(daguName().FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] == name || m[2] == name })) {
 			return "$" + name + ", which no step leaves here"
 		}
 	}
