@@ -137,6 +137,19 @@ func TestWhatIsLargerThanCanBeHandedOnIsSaid(t *testing.T) {
 	})
 }
 
+// TestAListThatDoesNotFitLeavesRoom for what other steps left: the flow's result has these.
+func TestAListThatDoesNotFitLeavesRoom(t *testing.T) {
+	bubble(t, func(r *rig) {
+		p := blueprint(step("s", "set long "+strings.Repeat("x", 8000), each("parse_json(params.many)", 200)), step("z", "set small kept"))
+		p.Params = map[string]string{"many": numbers(100)}
+		v := r.want(r.submit(flow.Request{Plan: p}), domain.FlowSucceeded, "s succeeded", "z succeeded")
+		if v.Result["s.results"] != "" || v.Result["ramet.cut"] == "" || v.Result["z.small"] != "kept" {
+			t.Errorf("the flow's result has %d bytes of the list, says %q, and of the other step %q", len(v.Result["s.results"]), v.Result["ramet.cut"],
+				v.Result["z.small"])
+		}
+	})
+}
+
 // TestALargeResultWhoseJobIsGoneIsAnError, not an empty one.
 func TestALargeResultWhoseJobIsGoneIsAnError(t *testing.T) {
 	bubble(t, func(r *rig) {

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -103,21 +102,9 @@ func (t *tending) result(ctx context.Context, plan *Plan, s *seen, v *verdict) (
 		name := plan.Steps[i].Name
 		switch {
 		case hasList(&plan.Steps[i]) && st.Split != nil:
-			list, err := t.work.Results(ctx, t.tenant(), t.ref.id, domain.Need{Items: st.Split.Total, List: st.List})
-			if r.cut = r.cut || cannotBe(err); r.cut || cannotBe(err) {
-				continue
-			} else if err != nil {
+			if err := t.addList(ctx, r, name, plan.leaf[i], st); err != nil {
 				return nil, err
 			}
-			if st.Split.Flows && !st.Split.Each && len(list) == 1 {
-				r.add(name, plan.leaf[i], list[0])
-				continue
-			}
-			text, err := json.Marshal(list)
-			if err != nil {
-				return nil, err
-			}
-			r.add(name, false, map[string]string{"results": string(text)})
 		case st.Result != nil:
 			r.add(name, plan.leaf[i] && plan.Steps[i].KindOr().One(), st.Result)
 		case st.Job != 0:
@@ -131,4 +118,29 @@ func (t *tending) result(ctx context.Context, plan *Plan, s *seen, v *verdict) (
 		}
 	}
 	return r.map_(), nil
+}
+
+// addList takes in what the jobs or flows of a step left that was done for each element of a list.
+func (t *tending) addList(ctx context.Context, r *results, name string, leaf bool, st *StepState) error {
+	need := domain.Need{Items: st.Split.Total, List: st.List}
+	if st.Split.Flows && !st.Split.Each && need.Items == 1 {
+		list, err := t.work.Results(ctx, t.tenant(), t.ref.id, need)
+		if err == nil {
+			r.add(name, leaf, list[0])
+		}
+		return r.pass(err)
+	}
+	text, err := t.work.ResultsText(ctx, t.tenant(), t.ref.id, need, maxResultBytes)
+	if err == nil {
+		r.add(name, false, map[string]string{"results": text})
+	}
+	return r.pass(err)
+}
+
+// pass notes an error by which something is not in the result, and gives back any other.
+func (r *results) pass(err error) error {
+	if cannotBe(err) {
+		r.cut, err = true, nil
+	}
+	return err
 }

@@ -78,33 +78,20 @@ func standingOn(result map[string]string) string {
 func (e *Engine) Results(ctx context.Context, tenant domain.TenantID, flow domain.FlowID, n domain.Need) (domain.Results, error) {
 	list, bytes := make(domain.Results, n.Items), 0
 	var away []int // those that stand elsewhere
-	const atOnce = 16
-	for from := 0; from < layout.ListRecords(n.Items); from += atOnce {
-		var keys []string
-		for k := from; k < min(from+atOnce, layout.ListRecords(n.Items)); k++ {
-			keys = append(keys, layout.FlowResults(flow, n.List+k))
+	err := e.eachResult(ctx, tenant, flow, n, func(i int64, text string) error {
+		if bytes += len(text); bytes > domain.MaxResultsBytes {
+			return tooLarge(n.Items)
 		}
-		recs, err := board.Readable(e.board.Get(ctx, layout.SpaceOf(tenant), keys...))
-		if err != nil {
-			return nil, err
+		if err := json.Unmarshal([]byte(text), &list[i]); err != nil {
+			return domain.Invalidf("the result of element %d cannot be read: %v", i, err)
 		}
-		for _, r := range recs {
-			for _, f := range r {
-				i, err := strconv.ParseInt(f.Name, 10, 64)
-				if err != nil || i < 0 || i >= n.Items {
-					continue
-				}
-				if bytes += len(f.Value); bytes > domain.MaxResultsBytes {
-					return nil, tooLarge(n.Items)
-				}
-				if err := json.Unmarshal([]byte(f.Value), &list[i]); err != nil {
-					return nil, domain.Invalidf("the result of element %d cannot be read: %v", i, err)
-				}
-				if standingOn(list[i]) != "" {
-					away = append(away, int(i))
-				}
-			}
+		if standingOn(list[i]) != "" {
+			away = append(away, int(i))
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := e.fetchResults(ctx, layout.SpaceOf(tenant), flow, list, away, bytes); err != nil {
 		return nil, err
@@ -115,6 +102,62 @@ func (e *Engine) Results(ctx context.Context, tenant domain.TenantID, flow domai
 		}
 	}
 	return list, nil
+}
+
+// ResultsText is [Engine.Results] as one JSON list of at most so many bytes. What lies on the board
+// is taken as it is, so that nobody reads what is written out again, and no more than has room.
+//
+// Errors: those of Results; [domain.ErrLimit] where the list is larger than most.
+func (e *Engine) ResultsText(ctx context.Context, tenant domain.TenantID, flow domain.FlowID, n domain.Need, most int) (string, error) {
+	texts, bytes, away := slices.Repeat([]string{"{}"}, int(n.Items)), 0, false
+	err := e.eachResult(ctx, tenant, flow, n, func(i int64, text string) error {
+		if bytes += len(text); bytes > most {
+			return tooLarge(n.Items)
+		}
+		if !json.Valid([]byte(text)) {
+			return domain.Invalidf("the result of element %d cannot be read", i)
+		}
+		away = away || strings.Contains(text, elsewhere)
+		texts[i] = text
+		return nil
+	})
+	if err != nil || !away {
+		return "[" + strings.Join(texts, ",") + "]", err
+	}
+	list, err := e.Results(ctx, tenant, flow, n)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(list)
+	return string(text), err
+}
+
+// eachResult gives the results of a list as they lie on the board, in any order. Elements that
+// left nothing are left out.
+func (e *Engine) eachResult(ctx context.Context, tenant domain.TenantID, flow domain.FlowID, n domain.Need, take func(i int64, text string) error) error {
+	const atOnce = 16
+	for from := 0; from < layout.ListRecords(n.Items); from += atOnce {
+		var keys []string
+		for k := from; k < min(from+atOnce, layout.ListRecords(n.Items)); k++ {
+			keys = append(keys, layout.FlowResults(flow, n.List+k))
+		}
+		recs, err := board.Readable(e.board.Get(ctx, layout.SpaceOf(tenant), keys...))
+		if err != nil {
+			return err
+		}
+		for _, r := range recs {
+			for _, f := range r {
+				i, err := strconv.ParseInt(f.Name, 10, 64)
+				if err != nil || i < 0 || i >= n.Items {
+					continue
+				}
+				if err := take(i, f.Value); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func tooLarge(items int64) error {
