@@ -124,15 +124,32 @@ func TestDurable(t *testing.T) {
 }
 
 func TestAModuleOfTheScriptGoesBefore(t *testing.T) {
+	for where, source := range map[string]string{
+		"in its folder": "open('ramet.py', 'w').write('own = 1')\nimport ramet\nprint(ramet.own)\n",
+		"in a folder that it adds to the path": "import os, sys\nos.mkdir('lib')\nopen('lib/ramet.py', 'w').write('own = 1')\n" +
+			"sys.path.append(os.path.abspath('lib'))\nimport ramet\nprint(ramet.own)\n",
+	} {
+		t.Run(where, func(t *testing.T) {
+			if line := printed(t, source); line != "1" {
+				t.Errorf("got %q, want the script's own module", line)
+			}
+		})
+	}
+}
+
+// printed is the one line that a script prints.
+func printed(t *testing.T, source string) string {
+	t.Helper()
 	rt, err := pythonscript.New(pythonscript.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	source := "open('ramet.py', 'w').write('own = 1')\nimport ramet\nprint(ramet.own)\n"
 	var h scripttest.History
 	_, _, out, host := scripttest.RunDurable(t, rt, source, 1, &h)
-	if lines := host.Lines("stdout"); len(lines) != 1 || lines[0] != "1" {
-		t.Errorf("got %q, %+v, want the script's own module", lines, out)
+	lines := host.Lines("stdout")
+	if len(lines) != 1 {
+		t.Fatalf("it printed %q: %+v", lines, out)
 	}
+	return lines[0]
 }

@@ -11,7 +11,7 @@
 //
 // # The module ramet
 //
-// By it scripts remember what they have done. Parents have it compiled, behind whatever
+// By it scripts remember what they have done. Parents have it loaded, behind whatever
 // else can be imported by that name; an interpreter that is started for a job finds it as
 // a file, unless it has a package of that name.
 //

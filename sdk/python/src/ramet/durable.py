@@ -338,6 +338,8 @@ def outside(request: dict[str, Any], inside: str | None) -> None:
 
 def plain(value: Any) -> Any:
     """Give a value as it comes back from JSON, so that a script finds the same in its first run and in later ones."""
+    if value is None or type(value) in (bool, int):
+        return value  # it is its own copy
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as err:
@@ -363,24 +365,20 @@ def ms(span: float | timedelta) -> int:
 class _Connection:
     """A connection to the node, of one thread: while one waits another goes on."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, to: socket.socket) -> None:
         self.process = os.getpid()
-        self.socket = socket.socket(socket.AF_UNIX)
-        if len(os.fsencode(path)) > 100:  # it does not fit into an address
-            path = min(path, os.path.relpath(path), key=len)
-        self.socket.connect(path)
-        self.lines = self.socket.makefile("rb")
+        self.socket = to
 
     def send(self, request: dict[str, Any]) -> dict[str, Any]:
         msg = "the node has ended this attempt at the job"
         try:
-            self.socket.sendall(json.dumps({"id": 1, **request}, separators=(",", ":")).encode() + b"\n")
-            line = self.lines.readline()
+            self.socket.sendall(_encode(request).encode() + b"\n")
+            line = self.receive()
         except OSError as err:
             raise Lost(msg) from err
         if not line:
             raise Lost(msg)
-        answer: dict[str, Any] = json.loads(line)
+        answer: dict[str, Any] = _decode(line)[0]
         if "error" in answer:
             if answer["error"]["kind"] == "lost":
                 raise Lost(msg)
@@ -389,6 +387,18 @@ class _Connection:
             raise _Exit
         return answer
 
+    def receive(self) -> str:
+        """Give the one line that answers, and nothing when the node has gone."""
+        parts = [self.socket.recv(4096)]
+        while parts[-1] and not parts[-1].endswith(b"\n"):
+            parts.append(self.socket.recv(1 << 16))
+        return b"".join(parts).decode() if parts[-1] else ""
+
+
+# A forked interpreter pays for each page that it is the first to write to, and so for each object of the library that
+# it touches. So these are made once, and a connection has no file around it.
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_decode = json.JSONDecoder().raw_decode
 
 _connections = threading.local()
 
@@ -401,8 +411,16 @@ def _send(request: dict[str, Any]) -> dict[str, Any]:
         if not path:
             msg = f"ramet.{request['do']} is for jobs that a node runs, and $RAMET_CHANNEL is not set here"
             raise RuntimeError(msg)
-        connection = _connections.own = _Connection(path)
+        connection = _connections.own = _Connection(_connect(path))
     return connection.send(request)
+
+
+def _connect(path: str) -> socket.socket:
+    if len(os.fsencode(path)) > 100:  # it does not fit into an address
+        path = min(path, os.path.relpath(path), key=len)
+    to = socket.socket(socket.AF_UNIX)
+    to.connect(path)
+    return to
 
 
 _script = Steps(_send)
