@@ -137,6 +137,23 @@ func TestAModuleOfTheScriptGoesBefore(t *testing.T) {
 	}
 }
 
+// TestALongAnswerIsReadWhole, however many pieces it comes in.
+func TestALongAnswerIsReadWhole(t *testing.T) {
+	rt, err := pythonscript.New(pythonscript.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	source := "import ramet\nprint(ramet.step('long', lambda: '\u00e9' * 300000) == '\u00e9' * 300000)\n"
+	var h scripttest.History
+	for attempt := int64(1); attempt <= 2; attempt++ { // the second hears it from the node
+		_, _, out, host := scripttest.RunDurable(t, rt, source, attempt, &h)
+		if lines := host.Lines("stdout"); len(lines) != 1 || lines[0] != "True" {
+			t.Errorf("attempt %d printed %q: %+v", attempt, lines, out)
+		}
+	}
+}
+
 // printed is the one line that a script prints.
 func printed(t *testing.T, source string) string {
 	t.Helper()
