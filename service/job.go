@@ -213,6 +213,9 @@ type LiveJobs struct {
 	More bool
 }
 
+// All is how many there are together.
+func (n *LiveJobs) All() int { return n.Running + n.Suspended + n.Retrying + n.Waiting + n.Blocked }
+
 // CountLive counts them in one pass: a job.list of each state would look through them all anew.
 func (c Caller) CountLive(ctx context.Context, tenant domain.TenantID) (n LiveJobs, err error) {
 	t, err := c.may(ctx, domain.VerbRead, tenant, "jobs")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/archive/sqlitearchive"
 	"github.com/ramet-run/ramet/domain"
@@ -103,16 +104,16 @@ func TestTheOverviewCountsTheLastHour(t *testing.T) {
 	r := newArchiveRig(t, j)
 	r.now = func() time.Time { return time.UnixMilli(14*60_000 + 500) }
 	b := r.as(reader)
-	b.has(b.get(200, path("")), `<span class="value">1</span>`, "ended in the last hour", "<title>00:12: 1 ended, 1 in error</title>",
+	b.has(b.get(200, path("")), `<span class="value">1</span>`, "ended in the last hour", "<title>00:12 UTC: 1 ended, 1 in error</title>",
 		"jobs running", "jobs waiting")
 	b.hasNot(b.get(200, path("")), "#s-errored") // red is for what crashed: it counts what only failed, too
 	r.now = func() time.Time { return time.UnixMilli(80 * 60_000) }
-	b.hasNot(b.get(200, path("")), "00:12: ")
+	b.hasNot(b.get(200, path("")), "00:12 UTC: ")
 	b = newRig(t).as(reader)
 	b.hasNot(b.get(200, path("")), "ended in the last hour") // there is no archive to count it
 }
 
-// TestAMinuteThatMayStillChangeIsNotCountedForEachPage holds that a page which is made twice a
+// TestAMinuteThatMayStillChangeIsNotCountedForEachPage holds that a page which is made ten times a
 // second does not count thousands of records each time.
 func TestAMinuteThatMayStillChangeIsNotCountedForEachPage(t *testing.T) {
 	j := failedJob()
@@ -121,7 +122,7 @@ func TestAMinuteThatMayStillChangeIsNotCountedForEachPage(t *testing.T) {
 	now := time.UnixMilli(60*60_000 + 1000)
 	r.now = func() time.Time { return now }
 	b := r.as(reader)
-	b.has(b.get(200, path("")), "01:00: 1 ended")
+	b.has(b.get(200, path("")), "01:00 UTC: 1 ended")
 	j.ID = 10
 	rec, err := archive.OfJob(7, &j, nil)
 	if err == nil {
@@ -130,10 +131,24 @@ func TestAMinuteThatMayStillChangeIsNotCountedForEachPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(4 * time.Second)
-	b.has(b.get(200, path("")), "01:00: 1 ended")
-	now = now.Add(2 * time.Second)
-	b.has(b.get(200, path("")), "01:00: 2 ended")
+	now = now.Add(900 * time.Millisecond)
+	b.has(b.get(200, path("")), "01:00 UTC: 1 ended")
+	now = now.Add(100 * time.Millisecond)
+	b.has(b.get(200, path("")), "01:00 UTC: 2 ended")
+}
+
+// TestTheOverviewCountsWhatItShows: what went wrong is counted as soon as it stands there, though
+// the archive, which nothing fills here, has it some seconds later.
+func TestTheOverviewCountsWhatItShows(t *testing.T) {
+	r := newArchiveRig(t, failedJob())
+	now := time.Now()
+	r.now = func() time.Time { return now }
+	b := r.as(reader)
+	b.has(b.get(200, path("")), "0 ended in the last hour")
+	r.ended(r.flow("name: n\nsteps:\n  - {name: a, script: fail, script_type: words}\n"))
+	do(r, admin, api.JobWait, api.WaitParams{JobParams: r.job("fail")})
+	now = time.Now()
+	b.has(b.get(200, path("")), "1 flow and 1 single job went wrong", "3 ended in the last hour, 3 of them in error")
 }
 
 func TestEarlierAttemptsAreFoundInTheLog(t *testing.T) {

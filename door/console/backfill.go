@@ -25,12 +25,12 @@ func (v *visit) backfillMake() error {
 	if err != nil {
 		return err
 	}
-	day := v.now.UTC().Truncate(24 * time.Hour)
+	today := v.now.In(zoneOf(&s.Schedule))
 	b := &makeBody{Title: "Backfill " + s.Name, Verb: "Begin 1 backfill", Check: true, Post: v.path("schedule/backfill"),
 		Intro: "Makes the flows of its past times, oldest first, each with the name that the schedule would have given it: a time makes one flow, ever.",
 		Fields: []formField{{Name: "name", Value: s.Name, Hidden: true},
-			v.field("from", "From", day.AddDate(0, -1, 0).Format(time.RFC3339), "The first time, or the day of it."),
-			v.field("to", "To", day.Format(time.RFC3339), "It is no part of them, and not after now."),
+			v.field("from", "From", today.AddDate(0, -1, 0).Format(time.DateOnly), "The first time, as 2026-01-31T02:00:00Z, or the day of it."),
+			v.field("to", "To", today.Format(time.DateOnly), "It is no part of them, and not after now."),
 			v.field("max", "Under way at once", "1", "How many of its flows, up to "+strconv.Itoa(domain.MaxBackfillAlive)+".")}}
 	b.Fields[1].Needed, b.Fields[2].Needed = true, true
 	b.halves("from", "to")
@@ -44,7 +44,7 @@ func (v *visit) backfillMake() error {
 	if err := faults.all(); err != nil {
 		return v.showMake(pg, b, err)
 	}
-	plan, err := v.backfill(b, p)
+	plan, err := v.backfill(b, p, zoneOf(&s.Schedule))
 	if err != nil || !v.making() {
 		return v.showMake(pg, b, err)
 	}
@@ -73,8 +73,8 @@ func (v *visit) backfillTyped(s *domain.Schedule) (p api.ScheduleBackfillParams,
 	return p, faults
 }
 
-// backfill begins a backfill, or only says of which times it would be.
-func (v *visit) backfill(b *makeBody, p api.ScheduleBackfillParams) (api.ScheduleBackfilled, error) {
+// backfill begins a backfill, or only says of which times it would be, by the clocks of a zone.
+func (v *visit) backfill(b *makeBody, p api.ScheduleBackfillParams, zone *time.Location) (api.ScheduleBackfilled, error) {
 	if v.making() {
 		return call(v, api.ScheduleBackfill, p)
 	}
@@ -84,7 +84,7 @@ func (v *visit) backfill(b *makeBody, p api.ScheduleBackfillParams) (api.Schedul
 		return plan, err
 	}
 	there := 0
-	t := &table{Name: "Times", Head: []column{{"Time", "id"}, {"Trigger of its flow", "name"}, {"Flow", ""}}}
+	t := &table{Name: "Times", Head: []column{{byTheClocks(zone), "id"}, {"Trigger of its flow", "name"}, {"Flow", ""}}}
 	for i, at := range plan.Times {
 		flow := words("to be made")
 		if at.Flow != "" {
@@ -92,7 +92,7 @@ func (v *visit) backfill(b *makeBody, p api.ScheduleBackfillParams) (api.Schedul
 			flow = linkTo(at.Flow, v.flowLink(at.Flow))
 		}
 		if i < backfillTimes {
-			t.Rows = append(t.Rows, row{Cells: []entry{words(at.At.Format("Mon 2006-01-02 15:04:05 MST")), words(at.Trigger), flow}})
+			t.Rows = append(t.Rows, row{Cells: []entry{words(at.At.In(zone).Format(clockFormat)), words(at.Trigger), flow}})
 		}
 	}
 	b.Verb = "Begin: " + plural(plan.Total-there, "flow")

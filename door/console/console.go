@@ -63,8 +63,8 @@ type Console struct {
 	followed map[string]bool   // the patterns of pages that live; whether each actor sees one of its own
 	hub      *hub
 	hours    hours
-	looks    known[domain.TenantID, api.AuditReport] // what was found of unfinished things
-	living   known[domain.TenantID, service.LiveJobs]
+	looks    known[api.AuditReport] // what was found of unfinished things
+	living   known[service.LiveJobs]
 	guard    *nethttp.CrossOriginProtection
 }
 

@@ -23,14 +23,14 @@ func (v *visit) unfinished() (*api.AuditReport, error) {
 	if !v.may(api.AuditLook.Operation) {
 		return nil, nil
 	}
-	found, err := v.console.looks.get(v.tenant.ID, v.now, func() (api.AuditReport, time.Duration, error) {
-		found, err := call(v, api.AuditLook, api.LookParams{Context: v.tenant.ID})
-		return found, lookKept, err
+	report, err := v.console.looks.get(v, func(v *visit) (found[api.AuditReport], error) {
+		r, err := call(v, api.AuditLook, api.LookParams{Context: v.tenant.ID})
+		return found[api.AuditReport]{r, r.Looked, lookKept}, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &found, nil
+	return &report, nil
 }
 
 // checkUp asks what `ramet doctor` asks, as far as who looks may.

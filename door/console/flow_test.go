@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	nethttp "net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -214,4 +215,24 @@ func TestListsSayWhatAFlowAwaits(t *testing.T) {
 	testwait.Until(t, "the flow works again", func() bool { return len(do(r, reader, api.FlowList, deciding).Flows) == 0 })
 	b.hasNot(b.get(200, path("flows")), "needs approval")
 	close(r.gate)
+}
+
+// TestLinesOfSeveralLogsHaveNamesOfTheirOwn: a link to a line of a flow's logs leads to that line.
+func TestLinesOfSeveralLogsHaveNamesOfTheirOwn(t *testing.T) {
+	r := newRig(t)
+	f := r.flow("name: n\nsteps:\n  - {name: a, script: say one, script_type: words}\n  - {name: b, script: say two, script_type: words}\n")
+	r.ended(f)
+	b := r.as(reader)
+	a := b.get(200, path("flows/%d?tab=logs", f))
+	seen := map[string]bool{}
+	for _, found := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(a.text, -1) {
+		if seen[found[1]] {
+			t.Errorf("two things are called %q", found[1])
+		}
+		seen[found[1]] = true
+	}
+	links := regexp.MustCompile(`class="n" href="#([^"]*)"`).FindAllStringSubmatch(a.text, -1)
+	if len(links) != 2 || !seen[links[0][1]] || !seen[links[1][1]] || links[0][1] == links[1][1] {
+		t.Errorf("the lines are linked by %q", links)
+	}
 }

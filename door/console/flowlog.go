@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +57,9 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 			jl := jobLines{Name: cmp.Or(shardName(j.Shard), j.Pack, j.Key().String()), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), State: jobState(j),
 				More: len(page.Logs) > logLines}
 			for n := range page.Logs[:min(len(page.Logs), logLines)] {
-				jl.Lines = append(jl.Lines, v.lineOf(n+1, &page.Logs[n]))
+				line := v.lineOf(n+1, &page.Logs[n])
+				line.Of = fmt.Sprintf("%d-%d", j.CallerID, j.ID)
+				jl.Lines = append(jl.Lines, line)
 			}
 			sl.Jobs = append(sl.Jobs, jl)
 		}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -23,9 +24,11 @@ const (
 	// hourSettles is how long after a minute has passed its count may still change: what has
 	// ended is on its way to the archive.
 	hourSettles = 2 * time.Minute
-	// hourFresh is for how long a count is shown that may still change: a page that changes
-	// twice a second does not count thousands of records each time.
-	hourFresh = 5 * time.Second
+	// hourFresh is for how long a count is shown that may still change, and hourPart how many
+	// times as long as counting took at least: a page that changes many times a second does not
+	// count thousands of records each time.
+	hourFresh = time.Second
+	hourPart  = 20
 	// hoursMost bounds the contexts of which counts are kept.
 	hoursMost = 1000
 	// barWidth and barsHeight are those of the drawing, in pixels.
@@ -45,6 +48,7 @@ type minute struct {
 	well, bad int
 	settled   bool
 	asked     time.Time // when it was counted
+	keep      time.Duration
 }
 
 // lastHour counts the last hour's minutes, oldest first: those of which it does not know
@@ -69,10 +73,11 @@ func (v *visit) lastHour() ([]minute, error) {
 	began, asks := time.Now(), 0
 	for n := now; n > max(0, now-hourMinutes) && (asks < hourAsks || time.Since(began) < hourPatience); n-- {
 		m := &ring[n%hourMinutes]
-		if age := v.now.Sub(m.asked); m.number == n && (m.settled || age >= 0 && age < hourFresh) {
+		if age := v.now.Sub(m.asked); m.number == n && (m.settled || age >= 0 && age < m.keep) {
 			continue
 		}
 		asks++
+		counting := v.console.cfg.Now()
 		well, err := v.endedIn(n, string(domain.JobFinished))
 		if notThere(err) {
 			return nil, nil
@@ -83,7 +88,7 @@ func (v *visit) lastHour() ([]minute, error) {
 		if err != nil {
 			return nil, err
 		}
-		*m = minute{n, well, bad, v.now.Sub(time.Unix((n+1)*60, 0)) > hourSettles, v.now}
+		*m = minute{n, well, bad, v.now.Sub(time.Unix((n+1)*60, 0)) > hourSettles, v.now, max(hourFresh, hourPart*v.console.cfg.Now().Sub(counting))}
 	}
 	h.mu.Lock()
 	*known = ring
@@ -95,6 +100,21 @@ func (v *visit) lastHour() ([]minute, error) {
 		}
 	}
 	return list, nil
+}
+
+// withEnds are minutes in which at least so much ended in error as is known from elsewhere, by
+// when it ended, in Unix milliseconds: the board tells of an end some seconds before the
+// archive has it, and a page that shows what went wrong does not count none beside it.
+func withEnds(list []minute, ends []int64) []minute {
+	count := map[int64]int{}
+	for _, ms := range ends {
+		count[ms/60_000]++
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].bad = max(list[i].bad, count[list[i].number])
+	}
+	return list
 }
 
 // endedIn counts the jobs and flows that ended in a minute with a status, which both have.
@@ -150,7 +170,7 @@ func sparkOf(list []minute, now int64, bad bool) *spark {
 		}
 		w, b := high(m.well), high(m.bad)
 		bar := sparkBar{X: barWidth * int(hourMinutes-1-(now-m.number)), Text: fmt.Sprintf("%s: %s ended, %s in error",
-			time.Unix(m.number*60, 0).UTC().Format("15:04"),
+			time.Unix(m.number*60, 0).UTC().Format("15:04 MST"),
 			grouped(m.well+m.bad), grouped(m.bad))}
 		if w > 0 {
 			bar.Y, bar.Height = pixels(max(0, barsHeight-b-w)), pixels(min(w, barsHeight-b))

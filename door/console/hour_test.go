@@ -12,7 +12,7 @@ func TestAnHourIsDrawn(t *testing.T) {
 	}
 	first, last := s.Bars[0], s.Bars[1]
 	if first.X != 0 || first.Height != "1.0" || first.BadHeight != "1.0" || last.X != s.Width()-barWidth || last.BadHeight != "14.0" || last.Y != "0.0" ||
-		last.Text != "02:39: 2,000 ended, 1,000 in error" {
+		last.Text != "02:39 UTC: 2,000 ended, 1,000 in error" {
 		t.Errorf("got %+v, %+v", first, last)
 	}
 	if s = sparkOf(list, 159, true); s.Bars[1].Height != "" || s.Bars[1].BadY != "0.0" {

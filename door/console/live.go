@@ -37,6 +37,10 @@ func (c *Console) mountLive(pattern string, own bool, page func(v *visit) error)
 	c.followed[method+Path+"c/{context}/"+path] = own
 }
 
+// pageRests is for how long a page is left as it is at least: what changes meanwhile is seen
+// within 200 ms all the same.
+const pageRests = 100 * time.Millisecond
+
 // follow says what a page shows that may change.
 type follow struct {
 	// every is after how long it is made anew in any case: ages grow, and what lies in no
@@ -50,7 +54,7 @@ type follow struct {
 
 // follows is what a page follows that shows single things.
 func follows(things ...service.Change) *follow {
-	f := &follow{every: 10 * time.Second, pause: 100 * time.Millisecond, things: map[service.Change]bool{}}
+	f := &follow{every: 10 * time.Second, pause: pageRests, things: map[service.Change]bool{}}
 	for _, t := range things {
 		f.things[t] = true
 	}
@@ -59,7 +63,7 @@ func follows(things ...service.Change) *follow {
 
 // lists is what a page follows that lists things. Without nouns it looks by itself.
 func lists(nouns ...string) *follow {
-	return &follow{every: 5 * time.Second, pause: 500 * time.Millisecond, nouns: nouns}
+	return &follow{every: 5 * time.Second, pause: pageRests, nouns: nouns}
 }
 
 // concerns reports whether a change may show on the page.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/ramet-run/ramet/domain"
@@ -12,12 +13,22 @@ const maxLine = 8 << 10
 // logLine is a line of a log.
 type logLine struct {
 	Number int // from 1 on
-	At     moment
-	Class  string // out, err, note
-	Spans  []styled
-	More   int // bytes that are not shown
+	// Of is the job where a page has lines of several: "12-7"; "" on the job's own.
+	Of    string
+	At    moment
+	Class string // out, err, note
+	Spans []styled
+	More  int // bytes that are not shown
 	// Begins is the attempt that begins with this line, 0 where that is the one of the line before.
 	Begins int
+}
+
+// anchor is the line's name within its page.
+func (l logLine) anchor() string {
+	if l.Of == "" {
+		return "L" + strconv.Itoa(l.Number)
+	}
+	return "J" + l.Of + "-L" + strconv.Itoa(l.Number)
 }
 
 // text is a line without its colours.

@@ -20,10 +20,13 @@ func TestASchedulesFormShowsItsTimesBeforeItIsMade(t *testing.T) {
 	b.has(b.get(200, form), `<option value="nightly">`, "ramet schedule create NAME --context 7")
 	// As one types: what is not there yet is no fault.
 	a := b.post(200, form, "name", "", "blueprint", "nightly", "cron", "0 2 * * *")
-	b.has(a, "Say what it is called.")
-	b.hasNot(a, "aria-invalid")
+	b.has(a, "Say what it is called.", "By the clocks of UTC")
+	b.hasNot(a, "aria-invalid", "Trigger of its flow", "NAME-20", "preview")
+	a = b.post(200, form, "name", "", "blueprint", "", "cron", "0 2 * *")
+	b.has(a, "want five fields")
+	b.hasNot(a, "schedule &#34;")
 	a = b.post(200, form, "name", "night", "blueprint", "nightly", "cron", "0 2 * * *", "zone", "Europe/Berlin", "params", "region = us", "overlap", "skip")
-	b.has(a, "Next times", "By the clocks of Europe/Berlin", " 02:00:00</td>", "night-20", "Makes 1 schedule",
+	b.has(a, "Next times", "By the clocks of Europe/Berlin", " 02:00:00 CE", "night-20", "Makes 1 schedule",
 		"ramet schedule create night --blueprint nightly --cron &#39;0 2 * * *&#39; --zone Europe/Berlin --param region=us --context 7")
 	if list := do(r, admin, api.ScheduleList, api.ScheduleListParams{Context: 7}).Schedules; len(list) != 0 {
 		t.Fatalf("looking made %v", list)

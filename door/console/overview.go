@@ -121,7 +121,11 @@ func (v *visit) overviewPage() error {
 		return err
 	}
 	alive := slices.Concat(run, wait)
-	if err := v.needs(b, wrong, alive); err != nil {
+	bad, err := v.badJobs()
+	if err != nil {
+		return err
+	}
+	if err := v.needs(b, wrong, bad, alive); err != nil {
 		return err
 	}
 	for i := range alive {
@@ -139,7 +143,7 @@ func (v *visit) overviewPage() error {
 	if b.Nodes, err = v.nodeRows(); err != nil {
 		return err
 	}
-	if b.Figures, err = v.figures(); err != nil {
+	if b.Figures, err = v.figures(endsOf(wrong, bad)); err != nil {
 		return err
 	}
 	said := overviewSentence(b, len(run), len(wait))
@@ -153,9 +157,10 @@ func (v *visit) overviewPage() error {
 }
 
 const (
-	// livingKept is for how long a count of what lives is shown, and livingPart how many times
-	// as long as counting took at least: before a large backlog it is a small part of the work.
-	livingKept = time.Second
+	// livingKept is for how long a count of what lives is shown, less than a page stays as it
+	// is, and livingPart how many times as long as counting took at least: before a large
+	// backlog it is a small part of the work.
+	livingKept = pageRests / 2
 	livingPart = 20
 )
 
@@ -164,16 +169,16 @@ func (v *visit) liveJobs() (n service.LiveJobs, err error) {
 	if !v.may(api.JobList.Operation) {
 		return n, nil
 	}
-	return v.console.living.get(v.tenant.ID, v.now, func() (service.LiveJobs, time.Duration, error) {
+	return v.console.living.get(v, func(v *visit) (found[service.LiveJobs], error) {
 		began := v.console.cfg.Now()
 		n, err := v.caller.CountLive(v.r.Context(), v.tenant.ID)
-		return n, max(livingKept, livingPart*v.console.cfg.Now().Sub(began)), err
+		return found[service.LiveJobs]{n, n.All(), max(livingKept, livingPart*v.console.cfg.Now().Sub(began))}, err
 	})
 }
 
 // figures are the numbers of the overview: what runs and waits now, and what ended in the
-// last hour.
-func (v *visit) figures() (list []figure, err error) {
+// last hour; in error at least the ends that the page shows, in Unix milliseconds.
+func (v *visit) figures(wrong []int64) (list []figure, err error) {
 	live, err := v.liveJobs()
 	if err != nil {
 		return nil, err
@@ -208,6 +213,7 @@ func (v *visit) figures() (list []figure, err error) {
 	if err != nil || hour == nil {
 		return list, err
 	}
+	hour = withEnds(hour, wrong)
 	well, bad := 0, 0
 	for _, m := range hour {
 		well, bad = well+m.well, bad+m.bad
@@ -262,7 +268,7 @@ func (v *visit) flowsOf(status domain.FlowStatus, most int) ([]domain.Flow, erro
 
 // needs finds what a person should look at: flows that wait for a decision, or that
 // nothing will move, and flows that went wrong, those of one blueprint and one cause together.
-func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
+func (v *visit) needs(b *overviewBody, wrong []domain.Flow, bad []*domain.Job, alive []domain.Flow) error {
 	for i := range alive {
 		f := &alive[i]
 		x, err := call(v, api.FlowExplain, api.FlowParams{Context: v.tenant.ID, Flow: f.ID})
@@ -305,7 +311,8 @@ func (v *visit) needs(b *overviewBody, wrong, alive []domain.Flow) error {
 		b.Needs = append(b.Needs, need{State: flowEnd(f), What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(f.Error), At: v.at(f.FinishedMs),
 			Count: 1, Blueprint: f.Blueprint})
 	}
-	for _, find := range []func(*overviewBody) error{v.jobNeeds, v.otherNeeds, v.doctorNeeds} {
+	v.jobNeeds(b, bad)
+	for _, find := range []func(*overviewBody) error{v.otherNeeds, v.doctorNeeds} {
 		if err := find(b); err != nil {
 			return err
 		}
@@ -333,15 +340,28 @@ func (v *visit) whatToDecide(f *domain.Flow, steps []string) (string, error) {
 // askedMost is how much of what a decision asks the overview says, in bytes.
 const askedMost = 200
 
+// badJobs are those that went wrong last.
+func (v *visit) badJobs() ([]*domain.Job, error) {
+	list, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobError}, Limit: wrongLook})
+	return list.Jobs, err
+}
+
+// endsOf are when flows and jobs ended.
+func endsOf(flows []domain.Flow, jobs []*domain.Job) (ends []int64) {
+	for i := range flows {
+		ends = append(ends, flows[i].FinishedMs)
+	}
+	for _, j := range jobs {
+		ends = append(ends, j.FinishedMs)
+	}
+	return ends
+}
+
 // jobNeeds finds jobs that went wrong and belong to no flow, those of one type and one cause
 // together.
-func (v *visit) jobNeeds(b *overviewBody) error {
-	list, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobError}, Limit: wrongLook})
-	if err != nil {
-		return err
-	}
+func (v *visit) jobNeeds(b *overviewBody, bad []*domain.Job) {
 	at := map[string]int{} // in b.Needs, by type and cause
-	for _, j := range list.Jobs {
+	for _, j := range bad {
 		if j.FlowID != 0 || j.Reason == domain.ReasonCancelled {
 			continue
 		}
@@ -357,7 +377,6 @@ func (v *visit) jobNeeds(b *overviewBody) error {
 		b.Needs = append(b.Needs, need{State: jobEnd(j), What: "job " + j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Why: upper(j.Error),
 			At: v.at(j.FinishedMs), Of: needJob, Count: 1, Blueprint: "type " + string(j.ScriptType)})
 	}
-	return nil
 }
 
 // doctorNeeds finds what doctor would: what nothing moves or nobody takes is a need by

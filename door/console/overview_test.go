@@ -100,13 +100,56 @@ func TestTheOverviewCountsOnceForAll(t *testing.T) {
 	}
 	figures(admin, "1", "2")
 	waits()
-	figures(reader, "1", "2") // kept for a second
+	figures(reader, "1", "2") // kept for a moment
 	if got := n.Load(); got != 1 {
 		t.Errorf("jobs were looked through %d times for two pages, want once", got)
 	}
 	now = now.Add(time.Second)
 	figures(reader, "1", "3")
 	close(r.gate)
+}
+
+// slowly has jobs looked through once gate lets it.
+type slowly struct {
+	service.Jobs
+	gate *atomic.Pointer[chan struct{}]
+}
+
+func (s slowly) List(ctx context.Context, t domain.TenantID, f work.Filter, cursor string) ([]*domain.Job, listing.At, error) {
+	if gate := s.gate.Load(); gate != nil && f.Ways()[0] == listing.WayLive && cursor == "" {
+		<-*gate
+	}
+	return s.Jobs.List(ctx, t, f, cursor)
+}
+
+// TestTheOverviewDoesNotWaitForALargeCount: it shows the one before, and the new one once that is
+// there.
+func TestTheOverviewDoesNotWaitForALargeCount(t *testing.T) {
+	var slow atomic.Pointer[chan struct{}]
+	r := newRig(t, func(_ *rig, p *service.Parts) { p.Jobs = slowly{p.Jobs, &slow} })
+	now := time.Now()
+	r.now = func() time.Time { return now }
+	waits := func(n int) {
+		list := make([]api.JobInput, n)
+		for i := range list {
+			list[i].Job = domain.Job{Script: "x", ScriptType: "cobol"}
+		}
+		do(r, admin, api.JobSubmit, api.SubmitParams{Context: 7, JobInputs: api.JobInputs{Jobs: list}})
+	}
+	for range 5 {
+		waits(1000)
+	}
+	b := r.as(reader)
+	b.has(b.get(200, path("")), `<span class="value">5,000</span>`)
+	waits(1)
+	gate := make(chan struct{})
+	slow.Store(&gate)
+	now = now.Add(time.Minute)
+	b.has(b.get(200, path("")), `<span class="value">5,000</span>`)
+	b.has(r.as(admin).get(200, path("")), `<span class="value">5,000</span>`)
+	slow.Store(nil)
+	close(gate)
+	testwait.Until(t, "the new count is shown", func() bool { return strings.Contains(b.get(200, path("")).text, `<span class="value">5,001</span>`) })
 }
 
 // TestTheOverviewSaysWhatADecisionAsks: of one that a script has begun the name of the step says nothing.

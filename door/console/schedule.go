@@ -123,6 +123,12 @@ func madeOf(s *domain.Schedule) string {
 	return text
 }
 
+// clockFormat is a time of a schedule by the clocks that it goes by, which byTheClocks names:
+// a night in which clocks are set back has some times twice.
+const clockFormat = "Mon 2006-01-02 15:04:05 MST"
+
+func byTheClocks(zone *time.Location) string { return "By the clocks of " + zone.String() }
+
 // zoneOf is whose clocks a schedule goes by.
 func zoneOf(s *domain.Schedule) *time.Location {
 	zone, err := time.LoadLocation(s.Zone)
@@ -135,10 +141,13 @@ func zoneOf(s *domain.Schedule) *time.Location {
 // upcoming are the next times, by the schedule's own clocks.
 func (v *visit) upcoming(s *api.Schedule) section {
 	zone := zoneOf(&s.Schedule)
-	t := &table{Name: "Next times", Head: []column{{"In", ""}, {"By the clocks of " + zone.String(), "id"}, {"Trigger of its flow", "why"}}}
+	t := &table{Name: "Next times", Head: []column{{"In", ""}, {byTheClocks(zone), "id"}, {"Trigger of its flow", "why"}}}
+	if s.TriggerPrefix() == "" { // in a form that has no name yet
+		t.Head = t.Head[:2]
+	}
 	for _, at := range s.Upcoming {
-		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{when(v.at(at.UnixMilli())), words(at.In(zone).Format("Mon 2006-01-02 15:04:05")),
-			words(s.TriggerAt(at))}})
+		cells := []entry{when(v.at(at.UnixMilli())), words(at.In(zone).Format(clockFormat)), words(s.TriggerAt(at))}
+		t.Rows = append(t.Rows, row{Link: "", Cells: cells[:len(t.Head)]})
 	}
 	return section{Table: t, None: noneOf(len(t.Rows), "It has no time to come.")}
 }

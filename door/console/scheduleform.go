@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
@@ -226,12 +227,11 @@ func (v *visit) foresee(b *makeBody, s *domain.Schedule, faults wrongs, taken fu
 		wrong = at("name", domain.Invalidf("say what it is called"))
 	}
 	if wrong != nil {
-		named.Name = "NAME" // its times can be seen all the same
+		named.Name = "" // its times can be seen all the same
 	}
 	faults.add(wrong)
 	if s.Blueprint == "" {
 		faults.add(at("blueprint", domain.Invalidf("say of which blueprint it makes flows")))
-		named.Blueprint = "NAME"
 	}
 	if !faults.at("cron", "every", "at") { // of times that cannot be read there is no more to say
 		faults.add(v.foreseeTimes(b, &named))
@@ -253,10 +253,20 @@ func (v *visit) foresee(b *makeBody, s *domain.Schedule, faults wrongs, taken fu
 func (v *visit) foreseeTimes(b *makeBody, s *domain.Schedule) error {
 	found, err := call(v, api.SchedulePreview, api.SchedulePreviewParams{Context: v.tenant.ID, Schedule: api.Schedule{Schedule: *s}})
 	if err != nil {
-		return err
+		return ofTheForm(err)
 	}
 	b.Sections = []section{v.upcoming(&api.Schedule{Schedule: *s, Upcoming: found.Upcoming})}
 	return nil
+}
+
+// ofTheForm leaves out of an error of which schedule it is: it is the one in the form, which
+// may have no name yet.
+func ofTheForm(err error) error {
+	inner := errors.Unwrap(err)
+	if inner == nil || !strings.HasPrefix(err.Error(), "schedule ") || !strings.HasSuffix(err.Error(), ": "+inner.Error()) {
+		return err
+	}
+	return inner
 }
 
 // nameTaken is the error of a name that another schedule has.
