@@ -21,6 +21,52 @@ const (
 	stopper = "jobs:\n  - {script_type: rhai, script: 'print(\"begun\"); throw \"shop 3 does not answer\";'}\n"
 )
 
+// ugly is what others may call things, and strange a blueprint that says it.
+const (
+	ugly = "<img src=x onerror=alert(1)> \u202edesrever\u202c 請求書の確認 \U0001f469\u200d\U0001f469\u200d\U0001f466 Z\u0351\u036b\u0343algo " +
+		"one-word-that-does-not-end-and-has-no-place-at-which-it-could-be-broken-into-two-lines-of-a-phone-or-of-a-desk"
+	strange = `name: a-blueprint-whose-name-is-as-long-as-it-may-be-and-says-it-all-x
+params: {who: ""}
+steps:
+  - {name: says, script_type: rhai, script: 'print("\u001b[31mred \u001b[1;44mbold\u001b[0m " + params.who);
+    let s = "x"; s.pad(20000, "w"); print(s); throw params.who;'}
+  - {name: a-step-that-comes-after-it-and-has-a-long-name-too, needs: says, script_type: rhai, script: 'print(1);'}
+`
+)
+
+// listPages are the pages that list things.
+var listPages = []string{"", "flows", "jobs", "sagas", "webhooks", "listeners", "schedules", "schedules/calendar", "schedules/new", "blueprints", "effects",
+	"letters", "letters/list", "messages", "messages/inbox", "messages/peers", "archive", "operate", "operate/queues", "operate/runners", "operate/nodes", "operate/bans",
+	"operate/bulk", "rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/settings", "rights/audit"}
+
+// TestShotsOfNothing takes pictures of a node on which nothing was done yet.
+func TestShotsOfNothing(t *testing.T) {
+	if *shots == "" {
+		t.Skip("pictures of every page: go test ./test/browser -run TestShots -shots DIR")
+	}
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	base := n.signIn(b)
+	for _, width := range []int64{1280, 390} {
+		for i, path := range listPages {
+			n.shoot(b, base+"c/1/"+path, fmt.Sprintf("empty-%d-%02d-%s", width, i, path), width, "light")
+		}
+	}
+}
+
+// shoot takes a picture of a page.
+func (n *node) shoot(b *chromiumtest.Browser, address, name string, width int64, colours string) {
+	n.Helper()
+	b.See(width, 800, colours)
+	b.Do(chromedp.Navigate(address))
+	high := chromiumtest.Eval[int64](b, `Math.min(document.documentElement.scrollHeight, 1800)`)
+	b.See(width, max(high, 500), colours)
+	name = strings.NewReplacer("/", "_", "?", "_", "&", "_", "=", "-", "%", "").Replace(name)
+	if err := os.WriteFile(filepath.Join(*shots, name[:min(len(name), 100)]+".png"), b.Picture(), 0o644); err != nil {
+		n.Fatal(err)
+	}
+}
+
 // TestShots takes pictures of pages for somebody to look at: of a node for development with
 // work of each kind. It holds nothing, and is skipped without -shots.
 func TestShots(t *testing.T) {
@@ -40,6 +86,12 @@ func TestShots(t *testing.T) {
 	n.run("event", "publish", "OrderPlaced", "--aggregate", "Order/ann", "--schema-version", "9")
 	n.run("message", "send", "good morning", "--to", "1")
 	n.run("ban", "type", "v", "--reason", "not before the audit")
+	n.run("blueprint", "apply", n.file(strange))
+	n.run("flow", "submit", "a-blueprint-whose-name-is-as-long-as-it-may-be-and-says-it-all-x", "--param", "who="+ugly,
+		"--trigger", "one-word-that-does-not-end-and-at-which-no-line-could-be-broken")
+	n.run("event", "publish", "OrderPlaced", "--aggregate", "Order/"+ugly, "--schema-version", "9")
+	n.run("message", "send", ugly, "--to", "1")
+	n.run("ban", "type", "node", "--reason", ugly)
 	n.run("job", "submit", n.file(stopper))
 	n.run("job", "submit", n.file(sleeper))
 	visit(b, base+"c/1/jobs", "suspended")
@@ -54,6 +106,8 @@ func TestShots(t *testing.T) {
 	}
 	nightly, count, three, release := link("flows", "nightly"), link("flows", "count"), link("flows", "town"), link("flows", "release")
 	wait, bad := link("jobs", "suspended"), link("jobs", "shop 3")
+	odd := link("flows", "a-blueprint-whose")
+	oddJob := link("jobs?status=error", "onerror")
 	instance := link("sagas/parcel", "")
 	paths := []string{"", "flows", nightly, nightly + "?tab=gantt", nightly + "?tab=steps", nightly + "?tab=logs", nightly + "?tab=data", nightly + "?tab=history",
 		nightly + "?step=load", count, three, three + "?step=a-step-with-a-name-that-is-long-indeed", release,
@@ -66,7 +120,8 @@ func TestShots(t *testing.T) {
 		"letters", "letters/list",
 		"messages", "messages/inbox", "messages/peers", "archive", "operate", "operate/queues", "operate/runners", "operate/nodes",
 		"operate/bans", "operate/bulk", "rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/secrets/new", "rights/settings",
-		"rights/audit"}
+		"rights/audit", odd, odd + "?tab=gantt", odd + "?tab=steps", odd + "?tab=logs", odd + "?tab=data", odd + "?tab=history", oddJob, oddJob + "?tab=history",
+		"archive?status=error", "search?q=order"}
 	for i := range paths {
 		paths[i] = "c/1/" + paths[i]
 	}
@@ -74,14 +129,7 @@ func TestShots(t *testing.T) {
 	for _, width := range []int64{1280, 390} {
 		for _, colours := range []string{"light", "dark"} {
 			for i, path := range paths {
-				b.See(width, 800, colours)
-				b.Do(chromedp.Navigate(base + path))
-				high := chromiumtest.Eval[int64](b, `Math.min(document.documentElement.scrollHeight, 1800)`)
-				b.See(width, max(high, 500), colours)
-				name := fmt.Sprintf("%s-%d-%02d-%s.png", colours, width, i, strings.NewReplacer("/", "_", "?", "_", "&", "_", "=", "-").Replace(path))
-				if err := os.WriteFile(filepath.Join(*shots, name), b.Picture(), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				n.shoot(b, base+path, fmt.Sprintf("%s-%d-%02d-%s", colours, width, i, path), width, colours)
 			}
 		}
 	}
