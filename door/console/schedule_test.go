@@ -233,7 +233,8 @@ func TestTheBackfillFormSaysWhatItTakes(t *testing.T) {
 		return b.post(200, path("schedule/backfill"), append([]string{"name", "nightly", "from", from, "to", to, "max", most}, more...)...)
 	}
 	a := ask("2025-02-01", "2025-02-03", "1") // days are those of its zone, as at the command
-	b.has(a, "Makes 2 flows of 2 past times", "By the clocks of Europe/Berlin", "Sat 2025-02-01 00:30:00 CET", "nightly-20250131233000", "nightly-20250201233000", `class="primary" `+button, "--from 2025-02-01 --to 2025-02-03")
+	b.has(a, "Makes 2 flows of 2 past times", "By the clocks of Europe/Berlin", "Sat 2025-02-01 00:30:00 CET",
+		"nightly-20250131233000", "nightly-20250201233000", `class="primary" `+button, "--from 2025-02-01 --to 2025-02-03")
 	b.has(ask("2025-02-32", "2025-02-03", "1"), "or a day: 2026-01-31", `id="about-from"`)
 
 	a = ask("2025-02-01", "2025-02-03", "abc")

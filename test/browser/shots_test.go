@@ -36,8 +36,8 @@ steps:
 
 // listPages are the pages that list things.
 var listPages = []string{"", "flows", "jobs", "sagas", "webhooks", "listeners", "schedules", "schedules/calendar", "schedules/new", "blueprints", "effects",
-	"letters", "letters/list", "messages", "messages/inbox", "messages/peers", "archive", "operate", "operate/queues", "operate/runners", "operate/nodes", "operate/bans",
-	"operate/bulk", "rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/settings", "rights/audit"}
+	"letters", "letters/list", "messages", "messages/inbox", "messages/peers", "archive", "operate", "operate/queues", "operate/runners", "operate/nodes",
+	"operate/bans", "operate/bulk", "rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/settings", "rights/audit"}
 
 // TestShotsOfNothing takes pictures of a node on which nothing was done yet.
 func TestShotsOfNothing(t *testing.T) {
