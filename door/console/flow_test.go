@@ -57,12 +57,13 @@ func TestAReaderIsOfferedNothingAndRefusedWhatItTries(t *testing.T) {
 		job := b.get(200, path("jobs/10/1"))
 		b.hasNot(job, `method="post" action="/console/c/7/`)
 		b.has(b.post(200, path("jobs/10/1/cancel")), "This was not done: actor")
-		b.hasNot(b.get(200, path("flows/%d?tab=history", id)), "denied") // the audit log is not theirs to read
+		b.hasNot(b.get(200, path("flows/%d?tab=history", id)), "was not allowed to") // the audit log is not theirs to read
 	}
 	b := r.as(admin)
 	testwait.Until(t, "the audit log has the denial", func() bool {
 		return strings.Contains(b.get(200, path("flows/%d?tab=history", id)).text, "actor 30")
 	})
+	b.has(b.get(200, path("flows/%d?tab=history", id)), "<b>actor 30</b> was not allowed to ")
 }
 
 func TestAFlowIsSteered(t *testing.T) {
@@ -84,6 +85,8 @@ func TestAFlowIsSteered(t *testing.T) {
 	testwait.Until(t, "the audit log has the approval", func() bool {
 		return strings.Contains(b.get(200, path("flows/%d?tab=history", id)).text, "figures checked")
 	})
+	b.has(b.get(200, path("flows/%d?tab=history", id)), "<b>actor 10</b> paused it", "<b>actor 10</b> resumed it",
+		`<b>actor 10</b> approved <span class="soft">step look`)
 	b.has(b.post(200, path("flows/%d/cancel", id)), "This was not done")
 	b.post(404, path("flows/%d/explode", id))
 }

@@ -71,10 +71,32 @@ func (v *visit) acts(object string) (list []happening, err error) {
 		if e.Outcome != domain.AuditDone {
 			st.Class = errored
 		}
-		list = append(list, happening{At: v.at(e.AtMs), Who: "actor " + strconv.Itoa(int(e.Actor)), Text: strings.ReplaceAll(e.Verb, "_", " "), State: st,
+		list = append(list, happening{At: v.at(e.AtMs), Who: "actor " + strconv.Itoa(int(e.Actor)), Text: actText(&e), State: st,
 			Detail: e.Detail})
 	}
 	return list, nil
+}
+
+// past are the verbs of the audit log as one tells of them.
+var past = map[string]string{"approve": "approved", "apply": "applied", "backfill": "began a backfill of", "backfill_cancel": "ended the backfill of", "cancel": "cancelled",
+	"create": "created", "delete": "deleted", "discard": "discarded", "done": "marked as done", "drop": "dropped", "fork": "forked", "pause": "paused",
+	"reject": "rejected", "replay": "replayed", "rerun": "ran again", "resume": "resumed", "retry": "retried", "set": "set", "signal": "sent a signal to", "skip": "accepted",
+	"submit": "submitted", "test": "tested", "trigger": "triggered", "update": "changed"}
+
+// actText says what somebody did to the thing that is looked at, or was kept from; the line's
+// detail names the step to which it was done.
+func actText(e *domain.AuditEntry) string {
+	did, known := past[e.Verb]
+	switch {
+	case e.Outcome != domain.AuditDone:
+		return "was not allowed to " + strings.ReplaceAll(e.Verb, "_", " ")
+	case !known:
+		did = strings.ReplaceAll(e.Verb, "_", " ") + ":"
+	}
+	if strings.HasPrefix(e.Detail, "step ") {
+		return did
+	}
+	return did + " it"
 }
 
 // notThere reports whether an error says that something does not exist.
