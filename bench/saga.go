@@ -49,7 +49,7 @@ type nothing struct{}
 func (nothing) Do(context.Context, effect.Call) (json.RawMessage, error) {
 	return json.RawMessage("{}"), nil
 }
-func (nothing) Check(context.Context) error { return nil }
+func (nothing) Check(context.Context, domain.TenantID) error { return nil }
 func (nothing) Target() string              { return "nowhere" }
 func (nothing) Close() error                { return nil }
 
