@@ -460,7 +460,7 @@ def test_an_end_is_handed_in_again_when_the_node_says_but_before_its_lease_runs_
     async def refuses(self: ramet.AsyncClient, call: Any) -> Any:
         if call.path.endswith("/finish") and not refused:
             refused.append(call.body)
-            problem = ramet.Exhausted("busy")
+            problem = ramet.Exhausted({"detail": "busy", "code": "exhausted"})
             problem.retry_after = said
             raise problem
         return await send(self, call)
