@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listing"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -82,9 +83,9 @@ func (u *Routines) Apply(ctx context.Context, tenant domain.TenantID, def domain
 
 // room returns an error where the context has no room for another routine.
 func (u *Routines) room(ctx context.Context, tenant domain.TenantID) error {
-	names, err := u.names(ctx, tenant)
-	if err == nil && len(names) >= MaxRoutines {
-		err = domain.Limitf("context %d has %d routines, which is the limit", tenant, len(names))
+	n, err := listing.Count(ctx, u.board, layout.SpaceOf(tenant), layout.RoutinePrefix, MaxRoutines, isRoutine)
+	if err == nil && n >= MaxRoutines {
+		err = domain.Limitf("context %d has %d routines, which is the limit", tenant, n)
 	}
 	return err
 }
@@ -230,6 +231,11 @@ func (u *Routines) List(ctx context.Context, tenant domain.TenantID) ([]*domain.
 	return list, nil
 }
 
+// isRoutine reports whether a key is a routine's own, not an instance's.
+func isRoutine(key string) bool {
+	return !strings.Contains(strings.TrimPrefix(key, layout.RoutinePrefix), ":")
+}
+
 // names are those of a context's routines, in order.
 func (u *Routines) names(ctx context.Context, tenant domain.TenantID) ([]string, error) {
 	var names []string
@@ -239,8 +245,8 @@ func (u *Routines) names(ctx context.Context, tenant domain.TenantID) ([]string,
 			return nil, err
 		}
 		for _, key := range keys {
-			if name := strings.TrimPrefix(key, layout.RoutinePrefix); !strings.Contains(name, ":") {
-				names = append(names, name)
+			if isRoutine(key) {
+				names = append(names, strings.TrimPrefix(key, layout.RoutinePrefix))
 			}
 		}
 		if cursor = next; next == "" {

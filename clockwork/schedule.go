@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listing"
 )
 
 const (
@@ -99,19 +100,11 @@ func (s *Schedules) Apply(ctx context.Context, tenant domain.TenantID, def domai
 
 // room returns an error where the context has no room for another schedule.
 func (s *Schedules) room(ctx context.Context, tenant domain.TenantID) error {
-	n := 0
-	for cursor := ""; ; {
-		keys, next, err := s.board.Keys(ctx, layout.SpaceOf(tenant), layout.SchedulePrefix, cursor, schedulePage)
-		if err != nil {
-			return err
-		}
-		if n += len(keys); n >= MaxSchedules {
-			return domain.Limitf("context %d has %d schedules, which is the limit", tenant, n)
-		}
-		if cursor = next; next == "" {
-			return nil
-		}
+	n, err := listing.Count(ctx, s.board, layout.SpaceOf(tenant), layout.SchedulePrefix, MaxSchedules, nil)
+	if err == nil && n >= MaxSchedules {
+		err = domain.Limitf("context %d has %d schedules, which is the limit", tenant, n)
 	}
+	return err
 }
 
 // applied is what a schedule becomes; old is nil for a new one.

@@ -97,9 +97,9 @@ func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, def domain.Li
 
 // room refuses one listener more than a context may have.
 func (s *Store) room(ctx context.Context, tenant domain.TenantID) error {
-	list, err := s.List(ctx, tenant)
-	if err == nil && len(list) >= domain.MaxListenersOf {
-		err = domain.Limitf("context %d has %d listeners, which is the limit; delete some", tenant, len(list))
+	n, err := listing.Count(ctx, s.board, layout.SpaceOf(tenant), layout.ListenerPrefix, domain.MaxListenersOf, nil)
+	if err == nil && n >= domain.MaxListenersOf {
+		err = domain.Limitf("context %d has %d listeners, which is the limit; delete some", tenant, n)
 	}
 	return err
 }

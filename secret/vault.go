@@ -22,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/encryption"
 	"github.com/ramet-run/ramet/internal/room"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/listing"
 )
 
 // EnvironmentPrefix begins the node's environment variables that are secrets of contexts:
@@ -209,6 +210,10 @@ func (v *Vault) Set(ctx context.Context, tenant domain.TenantID, name, value str
 	if err := domain.ValidateSecret(value); err != nil {
 		return s, domain.Invalidf("secret %s: %v", name, err)
 	}
+	full := func(ctx context.Context) error { return v.room(ctx, tenant, name) }
+	if err := full(ctx); err != nil { // before anything is sealed, and before others of the context are made to wait
+		return s, err
+	}
 	sealed, err := v.Seal(ctx, place(tenant, name), value)
 	if err != nil {
 		return s, err
@@ -219,14 +224,20 @@ func (v *Vault) Set(ctx context.Context, tenant domain.TenantID, name, value str
 		board.Field{Name: layout.SecretKey, Value: sealed.Key},
 		board.Field{Name: layout.SecretSetMs, Value: strconv.FormatInt(s.SetMs, 10)},
 		board.Field{Name: layout.SecretBy, Value: strconv.FormatUint(uint64(by), 10)})
-	return s, v.rooms.Make(ctx, b, func(ctx context.Context) error { return v.room(ctx, tenant, name) })
+	return s, v.rooms.Make(ctx, b, full)
 }
 
-// room refuses one secret more than a context may have.
+// room refuses one secret more than a context may have. It counts names and opens nothing. One
+// that is set over another is none more.
 func (v *Vault) room(ctx context.Context, tenant domain.TenantID, name string) error {
-	sealed, err := v.sealed(ctx, tenant)
-	if err == nil && len(sealed) >= domain.MaxSecretsOf && !slices.ContainsFunc(sealed, func(s domain.Secret) bool { return s.Name == name }) {
-		err = domain.Limitf("context %d has %d secrets, which is the limit; delete some", tenant, len(sealed))
+	space := layout.SpaceOf(tenant)
+	there, err := board.Readable(v.board.GetFields(ctx, space, []string{layout.SecretSetMs}, layout.Secret(name)))
+	if err != nil || there[0] != nil {
+		return err
+	}
+	n, err := listing.Count(ctx, v.board, space, layout.SecretPrefix, domain.MaxSecretsOf, nil)
+	if err == nil && n >= domain.MaxSecretsOf {
+		err = domain.Limitf("context %d has %d secrets, which is the limit; delete some", tenant, n)
 	}
 	return err
 }
@@ -262,6 +273,13 @@ func (v *Vault) Open(ctx context.Context, place string, s Sealed) (string, error
 	if err != nil {
 		return "", err
 	}
+	return opened(key, place, s)
+}
+
+// opened is what is sealed with a key.
+//
+// Errors: [domain.ErrInvalid].
+func opened(key tink.AEAD, place string, s Sealed) (string, error) {
 	sealed, err := base64.StdEncoding.DecodeString(s.Text)
 	if err == nil {
 		sealed, err = key.Decrypt(sealed, []byte(place))
@@ -385,34 +403,37 @@ func (v *Vault) List(ctx context.Context, tenant domain.TenantID) ([]domain.Secr
 	return list, nil
 }
 
-// sealed are those on the board.
+// sealed are those on the board. Each key is read once for all of them.
 func (v *Vault) sealed(ctx context.Context, tenant domain.TenantID) (list []domain.Secret, err error) {
 	space := layout.SpaceOf(tenant)
-	for cursor := ""; ; {
-		keys, next, err := v.board.Keys(ctx, space, layout.SecretPrefix, cursor, domain.MaxSecretsOf)
-		if err != nil {
-			return nil, err
-		}
-		if len(keys) > 0 {
-			recs, err := board.Readable(v.board.Get(ctx, space, keys...))
-			if err != nil {
-				return nil, err
-			}
-			for i, rec := range recs {
-				if rec == nil {
-					continue
-				}
-				set, _ := strconv.ParseInt(rec.Get(layout.SecretSetMs), 10, 64)
-				by, _ := strconv.ParseUint(rec.Get(layout.SecretBy), 10, 32)
-				s := domain.Secret{Name: strings.TrimPrefix(keys[i], layout.SecretPrefix), Source: domain.SecretSealed, SetMs: set, By: domain.ActorID(by)}
-				if _, err := v.Open(ctx, place(tenant, s.Name), sealedIn(rec)); err != nil {
-					s.Locked = err.Error()
-				}
-				list = append(list, s)
-			}
-		}
-		if cursor = next; cursor == "" {
-			return list, nil
-		}
+	type read struct {
+		key tink.AEAD
+		err error
 	}
+	keys := map[string]read{}
+	opens := func(name string, s Sealed) error {
+		k, known := keys[s.Key]
+		if !known {
+			k.key, k.err = v.key(ctx, s.Key, false)
+			keys[s.Key] = k
+		}
+		if k.err != nil {
+			return k.err
+		}
+		_, err := opened(k.key, place(tenant, name), s)
+		return err
+	}
+	err = listing.All(ctx, v.board, space, layout.SecretPrefix, domain.MaxSecretsOf, func(key string, rec board.Record, err error) {
+		if err != nil { // a foreign program's key, which is no secret
+			return
+		}
+		set, _ := strconv.ParseInt(rec.Get(layout.SecretSetMs), 10, 64)
+		by, _ := strconv.ParseUint(rec.Get(layout.SecretBy), 10, 32)
+		s := domain.Secret{Name: strings.TrimPrefix(key, layout.SecretPrefix), Source: domain.SecretSealed, SetMs: set, By: domain.ActorID(by)}
+		if err := opens(s.Name, sealedIn(rec)); err != nil {
+			s.Locked = err.Error()
+		}
+		list = append(list, s)
+	})
+	return list, err
 }

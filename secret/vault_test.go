@@ -3,9 +3,12 @@ package secret_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -210,6 +213,89 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 	want := []string{"DB_URL environment", "SHORT environment", "db-url sealed", "db-url file", "file file", "large file", "open file"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the list (-want +got):\n%s", diff)
+	}
+}
+
+// reads counts what is read of a board, and of an operator's keys.
+type reads struct {
+	board.Board
+	keys
+	records, opened atomic.Int64
+}
+
+func (b *reads) Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+	b.records.Add(int64(len(keys)))
+	return b.Board.Get(ctx, space, keys...)
+}
+
+func (b *reads) Read(ctx context.Context, name string) (string, error) {
+	b.opened.Add(1)
+	return b.keys.Read(ctx, name)
+}
+
+// fill has the context have n secrets that nobody can open.
+func (r *rig) fill(n int) {
+	r.Helper()
+	for i := range n {
+		b := board.Batch{Space: layout.SpaceOf(tenant)}
+		b.Set(layout.Secret(fmt.Sprintf("s%d", i)), board.Field{Name: layout.SecretSealed, Value: "x"}, board.Field{Name: layout.SecretKey, Value: "kek"})
+		if err := r.board.Commit(r.Context(), b); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+func TestARefusedSecretOpensNothing(t *testing.T) {
+	r := newRig(t)
+	r.fill(domain.MaxSecretsOf)
+	b := &reads{Board: r.board, keys: keys{"kek": encryption.NewKEK()}}
+	v := secret.New(b, secret.Config{Key: "kek", Keys: b})
+	for _, c := range []struct {
+		name, value string
+		kind        error
+	}{{"more", "hunter2", domain.ErrLimit}, {"a b", "hunter2", domain.ErrInvalid}, {"more", "x", domain.ErrInvalid}} {
+		if _, err := v.Set(t.Context(), tenant, c.name, c.value, 1); !errors.Is(err, c.kind) {
+			t.Errorf("%q: got %v, want %v", c.name, err, c.kind)
+		}
+	}
+	if records, opened := b.records.Load(), b.opened.Load(); records != 0 || opened != 0 {
+		t.Errorf("what was refused read %d records and %d times a key, want none", records, opened)
+	}
+	if _, err := v.Set(t.Context(), tenant, "s1", "hunter2", 1); err != nil {
+		t.Errorf("over one that there is: %v", err)
+	}
+	if records, opened := b.records.Load(), b.opened.Load(); records != 0 || opened != 1 {
+		t.Errorf("one that was set read %d records and %d times a key, want 0 and 1", records, opened)
+	}
+	b.opened.Store(0)
+	if list, err := v.List(t.Context(), tenant); err != nil || len(list) != domain.MaxSecretsOf || b.opened.Load() != 1 {
+		t.Errorf("the list of %d, %v, read a key %d times, want once", len(list), err, b.opened.Load())
+	}
+}
+
+func TestNoMoreSecretsAreSetThanThereIsRoomFor(t *testing.T) {
+	r := newRig(t)
+	const free, makers = 10, 40
+	r.fill(domain.MaxSecretsOf - free)
+	nodes := []*secret.Vault{r.own(), r.own()}
+	r.set(nodes[0], "s0", "hunter2") // the key of the folder is made
+	var wg sync.WaitGroup
+	errs := make([]error, makers)
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = nodes[i%2].Set(t.Context(), tenant, fmt.Sprintf("new%d", i), "hunter2", 1) })
+		wg.Go(func() { _, _ = nodes[i%2].Set(t.Context(), tenant, "s1", "hunter2", 1) }) // is none more
+	}
+	wg.Wait()
+	set := 0
+	for _, err := range errs {
+		if err == nil {
+			set++
+		} else if !errors.Is(err, domain.ErrLimit) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if list, err := nodes[0].List(t.Context(), tenant); err != nil || set != free || len(list) != domain.MaxSecretsOf {
+		t.Errorf("%d were set, and there are %d, %v; want %d and %d", set, len(list), err, free, domain.MaxSecretsOf)
 	}
 }
 

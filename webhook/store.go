@@ -82,6 +82,10 @@ func (s *Store) Create(ctx context.Context, tenant domain.TenantID, def domain.W
 	if err != nil {
 		return nil, "", err
 	}
+	full := func(ctx context.Context) error { return s.room(ctx, tenant) }
+	if err := full(ctx); err != nil { // before anything is sealed
+		return nil, "", err
+	}
 	sealed, err := s.seal.Seal(ctx, sealedAt(tenant, def.Name), given)
 	if err != nil {
 		return nil, "", err
@@ -92,7 +96,6 @@ func (s *Store) Create(ctx context.Context, tenant domain.TenantID, def domain.W
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
 	b.Absent(layout.Webhook(def.Name)).Set(layout.Webhook(def.Name), append(layout.EncodeWebhook(&def),
 		board.Field{Name: layout.WebhookSecret, Value: sealed.Text}, board.Field{Name: layout.WebhookSecretKey, Value: sealed.Key})...)
-	full := func(ctx context.Context) error { return s.room(ctx, tenant) }
 	if err := s.rooms.Make(ctx, b, full); errors.Is(err, domain.ErrConflict) {
 		return nil, "", domain.Conflictf("there is a webhook %q; change it with `ramet webhook update`, or delete it first", def.Name)
 	} else if err != nil {
@@ -121,19 +124,11 @@ func secretFor(w *domain.Webhook, given string) (string, error) {
 
 // room refuses one webhook more than a context may have.
 func (s *Store) room(ctx context.Context, tenant domain.TenantID) error {
-	n := 0
-	for cursor := ""; ; {
-		keys, next, err := s.board.Keys(ctx, layout.SpaceOf(tenant), layout.WebhookPrefix, cursor, domain.MaxWebhooksOf)
-		if err != nil {
-			return err
-		}
-		if n += len(keys); n >= domain.MaxWebhooksOf {
-			return domain.Limitf("context %d has %d webhooks, which is the limit; delete some", tenant, n)
-		}
-		if cursor = next; next == "" {
-			return nil
-		}
+	n, err := listing.Count(ctx, s.board, layout.SpaceOf(tenant), layout.WebhookPrefix, domain.MaxWebhooksOf, nil)
+	if err == nil && n >= domain.MaxWebhooksOf {
+		err = domain.Limitf("context %d has %d webhooks, which is the limit; delete some", tenant, n)
 	}
+	return err
 }
 
 // Show reads a webhook.

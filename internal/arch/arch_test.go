@@ -52,7 +52,7 @@ var may = map[string][]string{
 	"migrate":         {"template", "blueprint", "clockwork/timetable", "document", "internal/intake", "internal/pattern"},
 	"flow": {"template", "tracing", "archive", "blueprint", "blueprint/trial", "board", "condition", "layout", "lease", "listing", "script", "work",
 		"rhai/value", "internal/turns", "internal/pause", "queue"},
-	"clockwork": {"archive", "artifact", "ban", "board", "clockwork/timetable", "flow", "internal/pause", "internal/room", "layout", "lease", "template",
+	"clockwork": {"archive", "artifact", "ban", "board", "clockwork/timetable", "flow", "internal/pause", "internal/room", "layout", "lease", "listing", "template",
 		"work"},
 	"telemetry":           {},
 	"tracing":             {},
@@ -186,7 +186,7 @@ var may = map[string][]string{
 	"internal/room":            {"board", "layout"},
 	"webhook":                  {"internal/room", "board", "flow", "internal/start", "layout", "listing", "condition", "rhai/value", "secret"},
 	"internal/start":           {"condition", "rhai/value"},
-	"secret":                   {"internal/room", "board", "encryption", "layout"},
+	"secret":                   {"internal/room", "board", "encryption", "layout", "listing"},
 	"board/encryptedboard":     {"board", "encryption", "layout", "queue"},
 	"archive/encryptedarchive": {"archive", "encryption"},
 
