@@ -17,6 +17,9 @@ func ConcurrencyKey(c *domain.Concurrency, params map[string]string) (string, er
 	return keyOf("concurrency.key", c.Key, params)
 }
 
+// BroughtKey begins the keys of flows by plans that messages have brought: no other has one like it.
+const BroughtKey = "@message:"
+
 // keyOf is what a key of flows is with the values of its params; field is where it stands.
 func keyOf(field, text string, params map[string]string) (string, error) {
 	filled, err := template.FillVariables(map[string]string{"key": strings.ReplaceAll(text, "${params.", "${")}, params)
@@ -29,6 +32,8 @@ func keyOf(field, text string, params map[string]string) (string, error) {
 		return "", domain.Invalidf("%s: the flow has no param %s; give it a value under params", field, strings.Trim(missing, "${}"))
 	case len(key) > domain.MaxConcurrencyKey || key == "" || strings.IndexByte(key, 0) >= 0:
 		return "", domain.Invalidf("%s %.80q: want 1 to %d bytes with the values of its params", field, key, domain.MaxConcurrencyKey)
+	case strings.HasPrefix(key, BroughtKey):
+		return "", domain.Invalidf("%s %.80q begins with %s, as those of flows do that came in messages; take another", field, key, BroughtKey)
 	}
 	return key, nil
 }

@@ -33,6 +33,17 @@ func steals() *domain.Blueprint {
 	return b
 }
 
+// tells is one of which a hook's call, or a step's, names a secret in what it tells.
+func tells(inHook bool, call domain.EffectCall) *domain.Blueprint {
+	call.Target = "report"
+	if inHook {
+		b := blueprint(step("a", ""))
+		b.On = &domain.Hooks{Errored: &domain.Hook{Effect: &call}}
+		return b
+	}
+	return blueprint(domain.Step{Name: "a", Effect: &call})
+}
+
 func TestWhatAMessageMayAskFor(t *testing.T) {
 	within(t, newShelf(ours()), func(r *rig) {
 		env := map[string]string{"http_proxy": "http://theirs"}
@@ -48,6 +59,17 @@ func TestWhatAMessageMayAskFor(t *testing.T) {
 			}
 			if !errors.Is(err, domain.ErrForbidden) || !strings.Contains(err.Error(), want) {
 				r.Errorf("got %v, want %s", err, want)
+			}
+		}
+		for _, inHook := range []bool{true, false} {
+			for _, c := range []domain.EffectCall{{Params: map[string]string{"x": "the ${secret.DB}"}}, {Payload: "`the ${secret.DB}`"}} {
+				got, err := r.flows.Submit(r.ctx, tenant, []flow.Request{{Caller: 1, Message: askedBy, Plan: tells(inHook, c)}})
+				if err == nil {
+					err = got[0].Err
+				}
+				if !errors.Is(err, domain.ErrForbidden) || !strings.Contains(err.Error(), "a call of report in the flow that the message brings") {
+					r.Errorf("in a hook: %v, %+v: got %v", inHook, c, err)
+				}
 			}
 		}
 		theirs := blueprint(step("a", ""))
@@ -116,6 +138,61 @@ func TestAPlanThatCameInAMessageGetsNoSecrets(t *testing.T) {
 			if _, err := r.flows.Rerun(r.ctx, tenant, id, flow.Rerun{Caller: 1}); !errors.Is(err, domain.ErrForbidden) {
 				r.Errorf("once more: got %v", err)
 			}
+		}
+	})
+}
+
+// TestAPlanThatCameInAMessageTakesNothingFromBlueprintsHere: it may have the name of one, its
+// trigger and its keys, and neither is found in its stead nor keeps it from running.
+func TestAPlanThatCameInAMessageTakesNothingFromBlueprintsHere(t *testing.T) {
+	alone := func(text string) *domain.Blueprint {
+		b := keyed("nightly", domain.Concurrency{Key: "db"}, text)
+		b.UniqueAlive, b.Rate = true, &domain.Rate{Key: "db", PerMinute: 1}
+		return b
+	}
+	bubble(t, func(r *rig) {
+		begun := time.Now()
+		q := flow.Request{Plan: alone("sleep 1h"), Trigger: "monday", Message: askedBy}
+		theirs := r.submit(q)
+		if f := r.show(theirs); f.Trigger != "message-9-monday" {
+			r.Errorf("theirs has the trigger %q", f.Trigger)
+		}
+		time.Sleep(time.Second)
+		own := r.submit(flow.Request{Plan: alone(""), Trigger: "monday"})
+		if v := r.want(own, domain.FlowSucceeded); own == theirs || time.UnixMilli(v.FinishedMs).Sub(begun) > 5*time.Second {
+			r.Errorf("one of the context ended after %v", time.UnixMilli(v.FinishedMs).Sub(begun))
+		}
+		if again := r.submit(q); again != theirs {
+			r.Errorf("sent again it is flow %d, want %d", again, theirs)
+		}
+		for want, change := range map[string]func(*flow.Request){
+			"wants only one at a time": func(q *flow.Request) { q.Trigger = "tuesday" },
+			"begins with @message:":    func(q *flow.Request) { q.Plan.Concurrency.Key, q.Message, q.Trigger = "@message:9:db", "", "" },
+			`trigger "message-9-`:      func(q *flow.Request) { q.Trigger = strings.Repeat("x", domain.MaxNameBytes) },
+		} {
+			q := flow.Request{Caller: 1, Plan: alone(""), Trigger: "monday", Message: askedBy}
+			change(&q)
+			got, err := r.flows.Submit(r.ctx, tenant, []flow.Request{q})
+			if err == nil {
+				err = got[0].Err
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				r.Errorf("got %v, want %s", err, want)
+			}
+		}
+		other := r.submit(flow.Request{Plan: alone(""), Trigger: "monday", Message: "message:8:1"}) // another sender's
+		r.want(other, domain.FlowSucceeded)
+		r.want(theirs, domain.FlowSucceeded)
+		if next := r.submit(flow.Request{Plan: alone(""), Trigger: "tuesday", Message: askedBy}); r.want(next, domain.FlowSucceeded).Trigger != "message-9-tuesday" {
+			r.Errorf("the place as the only one is not free again")
+		}
+		for _, prefix := range []string{"ramet:line:", "ramet:alive:"} {
+			if keys, _, err := r.board.Keys(r.ctx, 1, prefix, "", 10); err != nil || len(keys) > 0 {
+				r.Errorf("%v are left, %v", keys, err)
+			}
+		}
+		if a := r.audit(); len(a.Repaired)+len(a.Stuck) > 0 {
+			r.Errorf("audit: %+v", a)
 		}
 	})
 }

@@ -190,6 +190,9 @@ func (e *Engine) draftPlan(ctx context.Context, tenant domain.TenantID, d *draft
 	b := p.plan.Blueprint
 	d.plan, d.text, d.parts = p.plan, p.text, p.parts
 	d.flow.Blueprint, d.flow.Version, d.flow.Hash = b.Name, b.Version, p.hash
+	if d.flow.Trigger, err = ownTrigger(&d.flow); err != nil {
+		return err
+	}
 	d.flow.EnvVars, d.flow.Params, d.flow.Priority, d.flow.OnError = b.Env, b.Params, b.Priority, b.OnError
 	d.flow.AfterMs, d.flow.Duration, d.flow.Retention = int64(b.After), uint32(b.Duration), uint32(b.Retention)
 	d.state.NoCache = r.NoCache
@@ -528,11 +531,19 @@ func stepJob(b *domain.Blueprint, s *domain.Step, caller domain.ActorID) *domain
 	return j
 }
 
-// Jobs are the jobs of a blueprint's steps, as far as they run in their flow's own context: who
-// could take them is known before there is a flow.
+// Jobs are the jobs of a blueprint's steps and hooks, as far as they run in their flow's own context:
+// who could take them is known before there is a flow. The step of a hook is called "on.failed".
 func Jobs(b *domain.Blueprint) (jobs []*domain.Job) {
 	for i := range b.Steps {
 		if j := stepJob(b, &b.Steps[i], 0); j.ScriptType != "" && j.At == "" {
+			jobs = append(jobs, j)
+		}
+	}
+	for _, on := range domain.HookOns {
+		if h := b.On.Of(on); h != nil {
+			step := h.Step(on)
+			j := stepJob(&domain.Blueprint{}, &step, 0)
+			j.Step = "on." + j.Step
 			jobs = append(jobs, j)
 		}
 	}

@@ -98,8 +98,8 @@ func (t *tending) reopen(ctx context.Context, b *board.Batch, plan *Plan, s *see
 	setLate(b, late, &s.flow, s.now)
 	if plan != nil && plan.UniqueAlive {
 		// It takes the place again, which is free: see rival. Who takes it first has it.
-		b.Absent(layout.FlowAlive(s.flow.Blueprint))
-		b.Set(layout.FlowAlive(s.flow.Blueprint), board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(t.ref.id), 10)})
+		b.Absent(aliveOf(&s.flow))
+		b.Set(aliveOf(&s.flow), board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(t.ref.id), 10)})
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (t *tending) rival(ctx context.Context, plan *Plan, s *seen) (string, error
 	if plan == nil || !plan.UniqueAlive || !s.flow.Final() || len(s.orders) == 0 {
 		return "", nil
 	}
-	recs, err := t.board.Get(ctx, t.ref.space, layout.FlowAlive(s.flow.Blueprint))
+	recs, err := t.board.Get(ctx, t.ref.space, aliveOf(&s.flow))
 	if err != nil {
 		return "", err
 	}
@@ -203,7 +203,7 @@ func (t *tending) endRecord(b *board.Batch, s *seen, reason domain.FlowReason, w
 
 // leaveAlive makes room for another flow of a blueprint that allows only one.
 func (t *tending) leaveAlive(ctx context.Context, b *board.Batch, s *seen) error {
-	key := layout.FlowAlive(s.flow.Blueprint)
+	key := aliveOf(&s.flow)
 	recs, err := t.board.Get(ctx, t.ref.space, key)
 	if err != nil {
 		return err

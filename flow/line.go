@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -104,7 +103,7 @@ func (t *tending) putLine(ctx context.Context, s *seen, next State, b board.Batc
 // withinKey lets a flow begin without a place of its own that is part of one which holds its
 // key: in line it would wait for that, and that for it.
 func (t *tending) withinKey(ctx context.Context, plan *Plan, s *seen) (bool, error) {
-	key, err := blueprint.ConcurrencyKey(plan.Concurrency, plan.Params)
+	key, err := concurrencyKey(plan, &s.flow)
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +132,7 @@ func (t *tending) withinKey(ctx context.Context, plan *Plan, s *seen) (bool, err
 // join puts the flow at the end of its line.
 func (t *tending) join(ctx context.Context, plan *Plan, s *seen) error {
 	c := plan.Concurrency
-	key, err := blueprint.ConcurrencyKey(c, plan.Params)
+	key, err := concurrencyKey(plan, &s.flow)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/layout"
 )
@@ -38,7 +37,7 @@ func (t *tending) takeSlot(ctx context.Context, plan *Plan, s *seen) (done bool,
 	if plan.Rate == nil || s.Slot != 0 && !s.missedSlot(plan) || s.flow.Final() || s.Cancelled != "" || s.flow.AfterMs > s.now.UnixMilli() {
 		return false, nil
 	}
-	key, err := blueprint.RateKey(plan.Rate, plan.Params)
+	key, err := rateKey(plan, &s.flow)
 	if err != nil {
 		return false, err
 	}

@@ -270,7 +270,7 @@ func (s *submission) resolve(ctx context.Context, i int, err error) (again bool,
 		return s.existing(ctx, i, g.Guard.Key)
 	case named && g.Guard.Key == layout.FlowName(name.Blueprint, name.Trigger):
 		return s.existing(ctx, i, g.Guard.Key)
-	case g.Guard.Key == layout.FlowAlive(d.flow.Blueprint):
+	case g.Guard.Key == aliveOf(&d.flow):
 		recs, err := s.e.board.Get(ctx, s.space, g.Guard.Key)
 		if err != nil {
 			return false, err
@@ -328,7 +328,7 @@ func (s *submission) claim(b *board.Batch, d *draft) {
 		b.Absent(key).Set(key, id)
 	}
 	if d.plan != nil && d.plan.UniqueAlive {
-		key := layout.FlowAlive(d.flow.Blueprint)
+		key := aliveOf(&d.flow)
 		b.Absent(key).Set(key, id)
 	}
 	if d.also.Also != nil {
