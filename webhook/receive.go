@@ -63,11 +63,13 @@ func (s *Store) Receive(ctx context.Context, tenant domain.TenantID, name string
 	}
 	a := Asked{Webhook: w}
 	secrets, err := s.open(ctx, tenant, name, sealed)
+	if ctx.Err() == nil { // else the sender went away, and nothing is known
+		s.tellOpens(place{tenant, name}, err)
+	}
 	if err != nil {
 		if lost(err) {
 			a.refused = Locked
 		}
-		s.log.Error("the secret of a webhook cannot be read", "context", uint32(tenant), "webhook", name, "err", err)
 		return a, &unchecked{domain.Unavailablef("this node cannot check signatures now")}
 	}
 	id, err := schemes[w.SchemeOr()].verify(d, secrets, now)
@@ -93,6 +95,29 @@ func (s *Store) Receive(ctx context.Context, tenant domain.TenantID, name string
 	a.Request = &flow.Request{Caller: w.CallerID, Blueprint: w.Blueprint, Version: w.Version, Trigger: start.Trigger(name, id), Params: params,
 		Also: func(b *board.Batch, flow domain.FlowID) { s.started(b, w, flow) }}
 	return a, nil
+}
+
+// tellOpens logs that the secret of a webhook cannot be read, and that it can again: once each, as
+// anybody may send as often as he likes. How many deliveries were refused for it the metrics say.
+func (s *Store) tellOpens(p place, err error) {
+	s.mu.Lock()
+	told := s.unread[p]
+	switch {
+	case err == nil:
+		delete(s.unread, p)
+	case !told && len(s.unread) >= maxPlaces:
+		clear(s.unread)
+		fallthrough
+	case !told:
+		s.unread[p] = true
+	}
+	s.mu.Unlock()
+	switch {
+	case err != nil && !told:
+		s.log.Error("the secret of a webhook cannot be read; deliveries are refused", "context", uint32(p.tenant), "webhook", p.name, "err", err)
+	case err == nil && told:
+		s.log.Info("the secret of a webhook can be read again", "context", uint32(p.tenant), "webhook", p.name)
+	}
 }
 
 // unproven says to the webhook's owners what is wrong, and nothing to others.

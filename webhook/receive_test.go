@@ -1,12 +1,14 @@
 package webhook_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -389,6 +391,46 @@ func TestASecretOfAnotherWebhookOpensNothing(t *testing.T) {
 	}
 	if _, err := r.hooks.Receive(t.Context(), 8, "deploy", signed(given, `{}`)); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// locking is a vault whose key goes away and comes back.
+type locking struct {
+	webhook.Sealer
+	away atomic.Bool
+}
+
+func (l *locking) Open(ctx context.Context, place string, s secret.Sealed) (string, error) {
+	if l.away.Load() {
+		return "", domain.Conflictf("the key is not here")
+	}
+	return l.Sealer.Open(ctx, place, s)
+}
+
+// TestALostSecretIsLoggedOnce: whoever knows the address may send as often as he likes.
+func TestALostSecretIsLoggedOnce(t *testing.T) {
+	r := newRig(t)
+	var log bytes.Buffer
+	vault := &locking{Sealer: secret.New(r.b, secret.Config{KeyFile: t.TempDir() + "/key"})}
+	r.hooks = webhook.New(r.b, vault, slog.New(slog.NewTextHandler(&log, nil)))
+	r.create(domain.Webhook{})
+	for range 2 {
+		vault.away.Store(true)
+		for range 50 {
+			if _, err := r.send(signed(given, `{}`)); !errors.Is(err, domain.ErrUnavailable) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		vault.away.Store(false)
+		for range 3 {
+			if _, err := r.send(signed(given, `{}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	text := log.String()
+	if lost, back := strings.Count(text, "level=ERROR"), strings.Count(text, "can be read again"); lost != 2 || back != 2 {
+		t.Errorf("got %d lines of a lost secret and %d that it is back, want 2 and 2:\n%s", lost, back, text)
 	}
 }
 

@@ -43,6 +43,8 @@ type Store struct {
 	rates map[place]*rate
 	notes map[place]*note
 	made  secret.Sealed // the decoy; Text "": not yet
+	// unread are the webhooks of which it was logged that their secrets cannot be read.
+	unread map[place]bool
 }
 
 // place is a webhook of a context.
@@ -60,7 +62,7 @@ func New(b board.Board, seal Sealer, log *slog.Logger) *Store {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Store{board: b, seal: seal, rooms: room.New(b, "webhook"), log: log, seed: maphash.MakeSeed(), observer: noObserver{},
-		rates: map[place]*rate{}, notes: map[place]*note{}}
+		rates: map[place]*rate{}, notes: map[place]*note{}, unread: map[place]bool{}}
 }
 
 // sealedAt binds a secret to its webhook.
@@ -282,6 +284,7 @@ func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, name string)
 	s.mu.Lock() // else another of that name would have what was said of this one
 	delete(s.notes, place{tenant, name})
 	delete(s.rates, place{tenant, name})
+	delete(s.unread, place{tenant, name})
 	s.mu.Unlock()
 	return w, nil
 }
