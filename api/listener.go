@@ -36,6 +36,8 @@ type Listener struct {
 	domain.Listener
 	// Behind is about how many events of its subjects are not dealt with; only where one is shown.
 	Behind uint64 `json:"behind,omitzero"`
+	// Lacks says why no flow that it asks for is made now; only where listeners are listed and shown.
+	Lacks string `json:"lacks,omitzero"`
 }
 
 // Listeners is the answer to listener.list.

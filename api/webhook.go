@@ -45,9 +45,10 @@ type Webhook struct {
 	Path string `json:"path"`
 	// URL is that with the node's public address, where it has one.
 	URL string `json:"url,omitzero"`
-	// Locked says why the node that answers cannot open its secret, and so refuses
-	// deliveries: "" where it can.
+	// Locked says why the node that answers cannot open its secret, and so refuses deliveries: "" where it can.
 	Locked string `json:"locked,omitzero"`
+	// Lacks says why no flow that it asks for is made now; only where webhooks are listed and shown.
+	Lacks string `json:"lacks,omitzero"`
 }
 
 // Webhooks is the answer to webhook.list.
@@ -55,8 +56,7 @@ type Webhooks struct {
 	Webhooks []Webhook `json:"webhooks"`
 }
 
-// WebhookMade is a webhook with the secret that was made for it, which is told once; none where
-// one was given.
+// WebhookMade is a webhook with the secret that was made for it, which is told once; none where one was given.
 type WebhookMade struct {
 	Webhook
 	Secret string `json:"secret,omitzero"`

@@ -94,31 +94,27 @@ func Of(a Answers, version string, now time.Time) Report {
 	return c
 }
 
-// strangersTold is how long it is told of a webhook that nobody has used yet that a delivery was not
-// signed rightly. Of one that works that is no news: everybody who knows its address can have that refused.
-const strangersTold = time.Hour
-
-// starts names what something outside is to start, and does not.
+// starts names what something outside is to start, and does not. What nobody could run is of the audit.
 func (c *Report) starts(listeners []api.Listener, webhooks []api.Webhook, now time.Time) {
 	for _, l := range listeners {
-		switch {
-		case l.Paused:
+		switch is, why := ListenerStands(&l); is {
+		case StartPaused:
 			c.add("listener "+l.Name, Warning, "it is paused: events wait until `ramet listener resume %s`", l.Name)
-		case l.State.HeldMs != 0:
-			c.add("listener "+l.Name, Warning, "events wait, as was seen at %s: %s", clock(l.State.HeldMs), l.State.HeldWhy)
+		case StartHeld:
+			c.add("listener "+l.Name, Warning, "events wait, as was seen at %s: %s", clock(l.State.HeldMs), why)
 		}
 	}
 	for _, w := range webhooks {
-		switch {
-		case w.Locked != "":
-			c.add("webhook "+w.Name, Bad, "this node cannot open its secret and refuses what comes: %s; `ramet webhook rotate %s` makes a new one", w.Locked, w.Name)
-		case w.Paused:
+		switch is, why := WebhookStands(&w, now); is {
+		case StartLocked:
+			c.add("webhook "+w.Name, Bad, "this node cannot open its secret and refuses what comes: %s; `ramet webhook rotate %s` makes a new one", why, w.Name)
+		case StartPaused:
 			c.add("webhook "+w.Name, Warning, "it is paused: senders are refused until `ramet webhook update %s --paused=false`", w.Name)
-		case w.State.ProvenRefused():
-			c.add("webhook "+w.Name, Warning, "the last delivery was refused, at %s: %s", clock(w.State.ProvenMs), w.State.LastError)
-		case w.State.LastMs < w.State.RotatedMs && now.Sub(time.UnixMilli(w.State.RefusedMs)) < strangersTold:
+		case StartRefused:
+			c.add("webhook "+w.Name, Warning, "the last delivery was refused, at %s: %s", clock(w.State.ProvenMs), why)
+		case StartUnproven:
 			c.add("webhook "+w.Name, Warning, "nobody who has its secret has started a flow since that was set, and a delivery was refused at %s: %s; "+
-				"this is told for an hour", clock(w.State.RefusedMs), w.State.LastError)
+				"this is told for an hour", clock(w.State.RefusedMs), why)
 		}
 	}
 }

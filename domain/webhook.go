@@ -92,22 +92,17 @@ type WebhookState struct {
 	Started int64 `json:"started,omitzero"`
 	Ignored int64 `json:"ignored,omitzero"`
 	Refused int64 `json:"refused,omitzero"`
-	// LastMs and LastFlow are of the last flow, RefusedMs and LastError of the last delivery
-	// that was refused.
+	// LastMs and LastFlow are of the last flow, RefusedMs and LastError of the last delivery that was refused.
 	LastMs    int64  `json:"last_ms,omitzero"`
 	LastFlow  FlowID `json:"last_flow,omitzero"`
 	RefusedMs int64  `json:"refused_ms,omitzero"`
 	LastError string `json:"last_error,omitzero"`
-	// ProvenMs is of the last delivery that was refused though its sender has the secret; 0: all
-	// that were refused came from somebody who could not prove it.
+	// ProvenMs is of the last delivery that was refused though its sender has the secret; 0: all that were refused came from somebody who could not prove it.
 	ProvenMs int64 `json:"proven_ms,omitzero"`
 	// RotatedMs is when its secret was set last; OldUntilMs until when the one before is taken, too.
 	RotatedMs  int64 `json:"rotated_ms,omitzero"`
 	OldUntilMs int64 `json:"old_until_ms,omitzero"`
 }
-
-// RefusedLast reports whether the last delivery was refused, as far as milliseconds tell.
-func (s *WebhookState) RefusedLast() bool { return s.RefusedMs != 0 && s.RefusedMs >= s.LastMs }
 
 // ProvenRefused reports whether the last delivery of a sender who has the secret was refused.
 func (s *WebhookState) ProvenRefused() bool { return s.ProvenMs != 0 && s.ProvenMs >= s.LastMs }

@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/saga/machine"
 	"github.com/ramet-run/ramet/stream"
+	"github.com/ramet-run/ramet/work"
 )
 
 const (
@@ -144,6 +145,7 @@ func (h *hearing) settle(ctx context.Context, o *one) (again bool, err error) {
 			h.write(ctx, 0, "")
 		}
 		return false, h.ended(ctx, o, o.outcome())
+	case errors.As(o.err, new(*work.UnknownTypeError)): // it waits, as for a blueprint that is gone: the event is right
 	case errors.Is(o.err, domain.ErrInvalid), errors.Is(o.err, domain.ErrLimit):
 		if err := h.bury(ctx, o); err != nil {
 			return false, h.changed(ctx, err)

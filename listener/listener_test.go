@@ -21,6 +21,7 @@ import (
 	"github.com/ramet-run/ramet/listener"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/memstream"
+	"github.com/ramet-run/ramet/work"
 )
 
 const tenant = domain.TenantID(7)
@@ -248,7 +249,8 @@ func TestNothingIsLostWhereANodeDies(t *testing.T) {
 }
 
 func TestWhatHoldsUpAllWaits(t *testing.T) {
-	for _, held := range []error{domain.NotFoundf("no blueprint"), domain.Forbiddenf("no right"), domain.Exhaustedf("no room"), domain.Conflictf("a ban")} {
+	for _, held := range []error{domain.NotFoundf("no blueprint"), domain.Forbiddenf("no right"), domain.Exhaustedf("no room"), domain.Conflictf("a ban"),
+		fmt.Errorf("step a: %w", &work.UnknownTypeError{Type: "lua"})} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t)
 			r.apply()

@@ -58,10 +58,14 @@ func (c Caller) ListListeners(ctx context.Context, p api.ListenerListParams) (ap
 		return out, err
 	}
 	list, err := all.List(ctx, p.Context)
-	for _, l := range list {
-		out.Listeners = append(out.Listeners, api.Listener{Listener: l})
+	if err != nil {
+		return out, err
 	}
-	return out, err
+	lacks := c.lacksOf(ctx, p.Context)
+	for _, l := range list {
+		out.Listeners = append(out.Listeners, api.Listener{Listener: l, Lacks: lacks(l.Blueprint, l.Version)})
+	}
+	return out, nil
 }
 
 // ShowListener reads one, and asks its stream how far it is.
@@ -72,6 +76,7 @@ func (c Caller) ShowListener(ctx context.Context, p api.ListenerParams) (api.Lis
 	}
 	out, err := listenerView(all.Show(ctx, p.Context, p.Name))
 	if err == nil {
+		out.Lacks = c.lacksOf(ctx, p.Context)(out.Blueprint, out.Version)
 		out.Behind, err = all.Behind(ctx, p.Context, &out.Listener)
 	}
 	return out, err

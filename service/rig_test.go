@@ -49,10 +49,13 @@ type rig struct {
 	noGateway bool
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *rig { return newRigOf(t, work.Config{}) }
+
+// newRigOf is a rig whose engine of jobs is one of cfg.
+func newRigOf(t *testing.T, cfg work.Config) *rig {
 	b := memboard.Open()
 	t.Cleanup(func() { b.Close() })
-	r := &rig{T: t, board: b, registry: identity.NewRegistry(precondition.Over(b)), engine: work.New(b, work.Config{})}
+	r := &rig{T: t, board: b, registry: identity.NewRegistry(precondition.Over(b)), engine: work.New(b, cfg)}
 	if _, err := servicetest.People(t.Context(), r.registry); err != nil {
 		t.Fatal(err)
 	}

@@ -38,13 +38,17 @@ type plan struct {
 
 // lack is why flows of a plan would not run; a zero one: they would. What has the same reason is
 // one finding. text says it of one plan, and ofMany where others have the reason for other steps.
-type lack struct{ reason, text, ofMany string }
+// Where refused, no flow of the plan is made; where gone, none of those either whose steps make flows of it.
+type lack struct {
+	reason, text, ofMany string
+	refused, gone        bool
+}
 
 // startLook is one look at what a context's starts lack.
 type startLook struct {
 	c      Caller
 	tenant domain.TenantID
-	lacks  func(*domain.Job) string
+	lacks  func(*domain.Job) (why string, refused bool)
 	until  time.Time // zero: there is no bound
 	plans  map[plan]lookedPlan
 }
@@ -109,6 +113,27 @@ func (c Caller) startsLacking(ctx context.Context, tenant domain.TenantID, withi
 		}
 	}
 	return r, nil
+}
+
+// lacksOf returns what says why flows of a blueprint are not made now, as an audit does; "" where they
+// are, though a step may have to wait, and where that cannot be found out.
+func (c Caller) lacksOf(ctx context.Context, tenant domain.TenantID) func(blueprint string, version int) string {
+	l := &startLook{c: c, tenant: tenant, plans: map[plan]lookedPlan{}}
+	return func(blueprint string, version int) string {
+		if l.lacks == nil { // there may be nothing that starts flows
+			lacks, err := c.api.parts.Jobs.Lacks(ctx, tenant)
+			if err != nil {
+				return ""
+			}
+			l.lacks = lacks
+		}
+		p := plan{blueprint, version}
+		is, err := l.lacking(ctx, p)
+		if err != nil || !is.gone && !l.plans[p].lack.refused {
+			return ""
+		}
+		return is.text
+	}
 }
 
 // starts are those of a context that are not paused, and start something still. whole is false
@@ -197,10 +222,20 @@ func (l *startLook) read(ctx context.Context, p plan) (is lookedPlan, err error)
 		return lookedPlan{lack: ofPlan(fmt.Sprintf("its flows are made of blueprint %q, which cannot be read: %s; apply it again under a greater version, "+
 			"or delete it and apply it again", p.blueprint, domain.PlainText(err.Error(), maxLackText)))}, nil
 	}
-	for _, j := range flow.Jobs(&stored.Blueprint) {
-		if why := l.lacks(j); why != "" {
-			one := fmt.Sprintf("step %q of its flows, of blueprint %q, would wait: %s", j.Step, p.blueprint, why)
-			return lookedPlan{lack: lack{why, one, "a step of their flows would wait: " + why}}, nil
+	jobs := flow.Jobs(&stored.Blueprint)
+	whys := make([]string, len(jobs))
+	for i, j := range jobs {
+		why, refused := l.lacks(j)
+		if refused {
+			one := fmt.Sprintf("no flow of blueprint %q is made: step %q: %s", p.blueprint, j.Step, why)
+			return lookedPlan{lack: lack{why, one, "no flow of their blueprints is made: " + why, true, false}}, nil
+		}
+		whys[i] = why
+	}
+	for i, why := range whys { // only now: where one is refused, none waits
+		if why != "" {
+			one := fmt.Sprintf("step %q of its flows, of blueprint %q, would wait: %s", jobs[i].Step, p.blueprint, why)
+			return lookedPlan{lack: lack{why, one, "a step of their flows would wait: " + why, false, false}}, nil
 		}
 	}
 	for _, s := range stored.Blueprint.Steps {
@@ -212,7 +247,7 @@ func (l *startLook) read(ctx context.Context, p plan) (is lookedPlan, err error)
 }
 
 // ofPlan is a lack of a plan itself.
-func ofPlan(text string) lack { return lack{text, text, text} }
+func ofPlan(text string) lack { return lack{text, text, text, true, true} }
 
 // maxLackText bounds what is told of why a blueprint cannot be read, in bytes.
 const maxLackText = 300

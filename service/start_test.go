@@ -1,6 +1,9 @@
 package service_test
 
 import (
+	"errors"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,8 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/webhook"
+	"github.com/ramet-run/ramet/work"
 )
 
 // TestWhatWouldBeStartedAndRunByNobodyIsFound, by an audit and by a look, before there is a job
@@ -67,6 +72,47 @@ func TestWhatWouldBeStartedAndRunByNobodyIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("paused", "")
+}
+
+// TestATypeThatNobodyMadeKnownIsOneThing for audits, lists and deliveries: no flow is made, which is
+// not the sender's fault.
+func TestATypeThatNobodyMadeKnownIsOneThing(t *testing.T) {
+	r := newRigOf(t, work.Config{Served: func(typ domain.ScriptType) bool { return typ != "lua" }})
+	for name, text := range map[string]string{
+		"a-step": `"steps":[{"name":"a","script_type":"lua","script":"x"}]`,
+		"a-hook": `"steps":[{"name":"a","script_type":"shell","script":"x"}],"on":{"failed":{"script_type":"lua","script":"x"}}`,
+	} {
+		if _, err := r.applyText(`{"name":"` + name + `",` + text + `}`); err != nil {
+			t.Fatal(err)
+		}
+		as := r.api.As(admin)
+		const secret = "0123456789abcdef"
+		hook := domain.Webhook{Name: name, Blueprint: name, Scheme: domain.WebhookToken}
+		if _, err := as.CreateWebhook(t.Context(), api.WebhookCreateParams{Context: house, Webhook: hook, Secret: secret}); err != nil {
+			t.Fatal(err)
+		}
+		const unknown = `script type "lua" is not known here`
+		audit, err := as.RunAudit(t.Context(), api.AuditParams{Context: house, All: true})
+		if err != nil || !slices.ContainsFunc(audit.Lacking, func(f domain.Finding) bool { return strings.Contains(f.Text, unknown) }) {
+			t.Errorf("%s: the audit found %+v, %v", name, audit.Lacking, err)
+		}
+		for _, f := range audit.Lacking {
+			if strings.Contains(f.Text, "would wait") && strings.Contains(f.Text, "lua") {
+				t.Errorf("%s: the audit says that it would wait, and it is refused: %s", name, f.Text)
+			}
+		}
+		shown, err := as.ShowWebhook(t.Context(), api.WebhookParams{Context: house, Name: name})
+		list, lerr := as.ListWebhooks(t.Context(), api.WebhookListParams{Context: house})
+		if err != nil || lerr != nil || !strings.Contains(shown.Lacks, unknown) || !strings.Contains(shown.Lacks, "no flow of blueprint") ||
+			!slices.ContainsFunc(list.Webhooks, func(w api.Webhook) bool { return w.Name == name && w.Lacks == shown.Lacks }) {
+			t.Errorf("%s: shown as %+v, %v, listed as %+v, %v", name, shown, err, list, lerr)
+		}
+		d := webhook.Delivery{Header: http.Header{"Authorization": {"Bearer " + secret}}, Body: []byte(`{}`)}
+		_, settle, err := r.api.Deliver(t.Context(), house, name, d)
+		if settle(); !errors.Is(err, domain.ErrConflict) || errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), unknown) {
+			t.Errorf("%s: a delivery got %v, want a conflict", name, err)
+		}
+	}
 }
 
 // TestABlueprintThatCannotBeReadIsAFinding of what starts it, and of nothing else.

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/webhook"
+	"github.com/ramet-run/ramet/work"
 )
 
 // Webhooks is what the operations need of the webhooks of contexts.
@@ -136,11 +137,16 @@ func (c Caller) ListWebhooks(ctx context.Context, p api.WebhookListParams) (api.
 		return out, err
 	}
 	list, err := hooks.List(ctx, p.Context)
+	if err != nil {
+		return out, err
+	}
+	lacks := c.lacksOf(ctx, p.Context)
 	for i := range list {
 		view, _ := c.webhookLook(ctx, p.Context, &list[i], nil)
+		view.Lacks = lacks(list[i].Blueprint, list[i].Version)
 		out.Webhooks = append(out.Webhooks, view)
 	}
-	return out, err
+	return out, nil
 }
 
 // ShowWebhook reads one.
@@ -150,7 +156,11 @@ func (c Caller) ShowWebhook(ctx context.Context, p api.WebhookParams) (api.Webho
 		return api.Webhook{}, err
 	}
 	w, err := hooks.Show(ctx, p.Context, p.Name)
-	return c.webhookLook(ctx, p.Context, w, err)
+	out, err := c.webhookLook(ctx, p.Context, w, err)
+	if err == nil {
+		out.Lacks = c.lacksOf(ctx, p.Context)(w.Blueprint, w.Version)
+	}
+	return out, err
 }
 
 // DeleteWebhook removes one and returns it as it was.
@@ -230,7 +240,8 @@ func (s *Service) deliver(ctx context.Context, tenant domain.TenantID, a webhook
 	if err == nil {
 		err = receipts[0].Err
 	}
-	if errors.Is(err, domain.ErrNotFound) { // the address is right: what it starts is gone
+	// The address and what is sent are right: what it starts is gone, or nobody has made known who runs it.
+	if errors.Is(err, domain.ErrNotFound) || errors.As(err, new(*work.UnknownTypeError)) {
 		err = domain.Conflictf("webhook %q can start nothing: %v", w.Name, err)
 	}
 	if err != nil {

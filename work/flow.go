@@ -187,10 +187,17 @@ func (e *Engine) CheckFlowJob(ctx context.Context, tenant domain.TenantID, j *do
 	return validatePrerequisites(j.Prerequisites)
 }
 
-func unknownType(t domain.ScriptType) error {
-	return domain.Invalidf("script type %q is not known here; configure a runtime for it, use one that `ramet runner list` shows, "+
-		"start the worker that serves it, or make it known with --register", t)
+// UnknownTypeError says that nobody serves scripts of a type, nor has anybody made it known, so that
+// no job of it is made. It is a [domain.ErrInvalid] of whoever asks for the job; who asks for a flow
+// of somebody else's blueprint has done nothing wrong, and may ask again when it is known.
+type UnknownTypeError struct{ Type domain.ScriptType }
+
+func (e *UnknownTypeError) Error() string {
+	return fmt.Sprintf("script type %q is not known here; configure a runtime for it, use one that `ramet runner list` shows, "+
+		"start the worker that serves it, or make it known with --register", e.Type)
 }
+
+func (e *UnknownTypeError) Unwrap() error { return domain.ErrInvalid }
 
 // Place is how AddFlowJob writes a job.
 type Place struct {

@@ -69,7 +69,7 @@ func (e *Engine) known(ctx context.Context, tenant domain.TenantID, j *domain.Jo
 	}
 	known, err := e.knows(ctx, layout.SpaceOf(tenant), j.ScriptType)
 	if err == nil && !known {
-		err = unknownType(j.ScriptType)
+		err = &UnknownTypeError{Type: j.ScriptType}
 	}
 	return err
 }

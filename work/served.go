@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -95,12 +96,16 @@ func (e *Engine) Absent(ctx context.Context, role domain.Role) (lack string, err
 }
 
 // Lacks returns what says of a job of a context who is not there now to take it; "" where
-// somebody is. The job need not be there, either.
-func (e *Engine) Lacks(ctx context.Context, tenant domain.TenantID) (lacks func(*domain.Job) string, err error) {
+// somebody is. The job need not be there, either: refused says that none would be made, as its script
+// type is not known.
+func (e *Engine) Lacks(ctx context.Context, tenant domain.TenantID) (lacks func(*domain.Job) (why string, refused bool), err error) {
 	s, err := e.serving(ctx, layout.SpaceOf(tenant))
-	return func(j *domain.Job) string {
+	return func(j *domain.Job) (string, bool) {
+		if unknown := (*UnknownTypeError)(nil); errors.As(e.known(ctx, tenant, j), &unknown) {
+			return unknown.Error(), true
+		}
 		_, lack := s.takers(j)
-		return lack
+		return lack, false
 	}, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -60,7 +61,8 @@ func (a *app) listenerList() *cobra.Command {
 				return a.print(api.Listeners{Listeners: list}, func(t *table) {
 					t.row("LISTENER", "EVENTS", "BLUEPRINT", "STARTED", "LAST", "FLOW", "REFUSED", "STANDS")
 					for _, l := range list {
-						t.row(l.Name, eventsOf(l.On), l.Blueprint, l.State.Started, clock(l.State.LastMs), flowNamed(l.State.LastFlow), l.State.Refused, listenerStands(&l))
+						t.row(l.Name, eventsOf(l.On), l.Blueprint, l.State.Started, clock(l.State.LastMs), flowNamed(l.State.LastFlow), l.State.Refused,
+							startStands(doctor.ListenerStands(&l)))
 					}
 				})
 			})
@@ -70,19 +72,6 @@ func (a *app) listenerList() *cobra.Command {
 
 // eventsOf says in a few words which events a trigger takes.
 func eventsOf(t domain.SagaTrigger) string { return t.Of + " " + strings.Join(t.Types, ",") }
-
-// listenerStands says whether a listener takes events, and what is wrong where it does not.
-func listenerStands(l *api.Listener) string {
-	switch {
-	case l.Paused:
-		return "paused"
-	case l.State.HeldMs != 0:
-		return "waits: " + l.State.HeldWhy
-	case l.State.RefusedMs > l.State.LastMs:
-		return "dead letter last: " + l.State.LastError
-	}
-	return "ok"
-}
 
 // onListener is a verb about one listener.
 func (a *app) onListener(use, short string, op api.Op[api.ListenerParams, api.Listener]) *cobra.Command {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -134,7 +135,8 @@ func (a *app) webhookList() *cobra.Command {
 				return a.print(api.Webhooks{Webhooks: list}, func(t *table) {
 					t.row("WEBHOOK", "SCHEME", "BLUEPRINT", "STARTED", "LAST", "FLOW", "REFUSED", "STANDS")
 					for _, w := range list {
-						t.row(w.Name, w.SchemeOr(), w.Blueprint, w.State.Started, clock(w.State.LastMs), flowNamed(w.State.LastFlow), w.State.Refused, webhookStands(&w))
+						t.row(w.Name, w.SchemeOr(), w.Blueprint, w.State.Started, clock(w.State.LastMs), flowNamed(w.State.LastFlow), w.State.Refused,
+							startStands(doctor.WebhookStands(&w, time.Now())))
 					}
 				})
 			})
@@ -142,15 +144,21 @@ func (a *app) webhookList() *cobra.Command {
 	}
 }
 
-// webhookStands says whether a webhook takes deliveries, and what is wrong where it does not.
-func webhookStands(w *api.Webhook) string {
-	switch {
-	case w.Locked != "":
-		return "cannot be opened: " + w.Locked
-	case w.Paused:
+// startStands says whether what starts flows does, and what is wrong where it does not.
+func startStands(is doctor.StartStanding, why string) string {
+	switch is {
+	case doctor.StartLocked:
+		return "cannot be opened: " + why
+	case doctor.StartPaused:
 		return "paused"
-	case w.State.RefusedLast():
-		return "refused last: " + w.State.LastError
+	case doctor.StartHeld:
+		return "waits: " + why
+	case doctor.StartLacks:
+		return why
+	case doctor.StartRefused, doctor.StartUnproven:
+		return "refused last: " + why
+	case doctor.StartDead:
+		return "dead letter last: " + why
 	}
 	return "ok"
 }

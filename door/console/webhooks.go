@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -16,18 +17,11 @@ func (c *Console) mountWebhooks() {
 	c.live("GET listeners", (*visit).listenersPage)
 }
 
-// webhookState is how a webhook stands: in trouble while the last that came was refused.
-func webhookState(w *domain.Webhook) state {
-	switch {
-	case w.Paused:
-		return state{"paused", held}
-	case w.State.RefusedLast():
-		return state{"refused last", failed}
-	case w.State.LastMs == 0:
-		return state{"unused", skipped}
-	}
-	return state{"on", succeeded}
-}
+// startStates are how webhooks and listeners look.
+var startStates = map[doctor.StartStanding]state{doctor.StartLocked: {"locked", failed}, doctor.StartPaused: {"paused", held},
+	doctor.StartHeld:  {"waits", failed},
+	doctor.StartLacks: {"lacks", failed}, doctor.StartRefused: {"refused last", failed}, doctor.StartUnproven: {"refused last", failed},
+	doctor.StartDead: {"dead letter last", failed}, doctor.StartUnused: {"unused", skipped}, doctor.StartOn: {"on", succeeded}}
 
 func (v *visit) webhooksPage() error {
 	list, err := call(v, api.WebhookList, api.WebhookListParams{Context: v.tenant.ID})
@@ -37,11 +31,12 @@ func (v *visit) webhooksPage() error {
 	t := table{Name: "Webhooks", Head: []column{{"Webhook", "name"}, {"State", ""}, {"Scheme", ""}, {"Blueprint", "name"}, {"Started", "num"}, {"Last", ""},
 		{"Flow", "id"}, {"Refused", "num"}, {"Why", "why"}}}
 	for i := range list.Webhooks {
-		w := &list.Webhooks[i].Webhook
+		w := &list.Webhooks[i]
+		is, why := doctor.WebhookStands(w, v.now)
 		link := v.path("webhook") + with("name", w.Name)
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(w.Name, link), chip(webhookState(w)), words(string(w.SchemeOr())),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(w.Name, link), chip(startStates[is]), words(string(w.SchemeOr())),
 			linkTo(w.Blueprint, v.path("blueprint")+with("name", w.Blueprint)), countOf(w.State.Started), when(v.at(w.State.LastMs)), v.flowEntry(w.State.LastFlow),
-			countOf(w.State.Refused), words(cmp.Or(w.State.LastError, w.Summary))}})
+			countOf(w.State.Refused), words(cmp.Or(why, w.State.LastError, w.Summary))}})
 	}
 	v.render(nethttp.StatusOK, page{Title: "Webhooks", Noun: "Schedules", Command: v.command("webhook", "list"), Follow: lists(),
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Webhooks", ""}}, Body: &listBody{Title: "Webhooks", Tabs: v.startTabs("Webhooks"),
@@ -64,7 +59,8 @@ func (v *visit) webhookPage() error {
 		return err
 	}
 	blueprint := v.path("blueprint") + with("name", w.Blueprint)
-	b := &detailBody{Title: w.Name, State: webhookState(&w.Webhook), Facts: []fact{
+	is, why := doctor.WebhookStands(&w, v.now)
+	b := &detailBody{Title: w.Name, State: startStates[is], Facts: []fact{
 		{Name: "send to", Text: "POST " + cmp.Or(w.URL, w.Path)}, {Name: "scheme", Text: string(w.SchemeOr())},
 		{Name: "blueprint", Text: w.Blueprint, Link: blueprint}, {Name: "in the name of", Text: actorText(w.CallerID)},
 		{Name: "secret set", At: v.at(w.State.RotatedMs)}, {Name: "started", Text: strconv.FormatInt(w.State.Started, 10)}}}
@@ -75,6 +71,9 @@ func (v *visit) webhookPage() error {
 	came := []pair{{"ignored", strconv.FormatInt(w.State.Ignored, 10)}, {"refused", strconv.FormatInt(w.State.Refused, 10)}}
 	if w.State.RefusedMs != 0 {
 		came = append(came, pair{"refused last", v.at(w.State.RefusedMs).Exact}, pair{"why", w.State.LastError})
+	}
+	if is == doctor.StartLacks || is == doctor.StartLocked {
+		came = append(came, pair{"why it starts nothing now", why})
 	}
 	takes := []pair{{"a minute, of each node", strconv.Itoa(w.Rate())}}
 	if w.When != "" {
@@ -90,19 +89,6 @@ func (v *visit) webhookPage() error {
 	return nil
 }
 
-// listenerState is how a listener stands.
-func listenerState(l *domain.Listener) state {
-	switch {
-	case l.Paused:
-		return state{"paused", held}
-	case l.State.HeldMs != 0:
-		return state{"waits", failed}
-	case l.State.LastMs == 0:
-		return state{"unused", skipped}
-	}
-	return state{"on", succeeded}
-}
-
 // listenersPage lists what starts flows for events of streams.
 func (v *visit) listenersPage() error {
 	list, err := call(v, api.ListenerList, api.ListenerListParams{Context: v.tenant.ID})
@@ -112,10 +98,11 @@ func (v *visit) listenersPage() error {
 	t := table{Name: "Listeners", Head: []column{{"Listener", "name"}, {"State", ""}, {"Events", "name"}, {"Blueprint", "name"}, {"Started", "num"}, {"Last", ""},
 		{"Flow", "id"}, {"Refused", "num"}, {"Why", "why"}}}
 	for i := range list.Listeners {
-		l := &list.Listeners[i].Listener
-		t.Rows = append(t.Rows, row{Cells: []entry{words(l.Name), chip(listenerState(l)), words(l.On.Of + " " + strings.Join(l.On.Types, ", ")),
+		l := &list.Listeners[i]
+		is, why := doctor.ListenerStands(l)
+		t.Rows = append(t.Rows, row{Cells: []entry{words(l.Name), chip(startStates[is]), words(l.On.Of + " " + strings.Join(l.On.Types, ", ")),
 			linkTo(l.Blueprint, v.path("blueprint")+with("name", l.Blueprint)), countOf(l.State.Started), when(v.at(l.State.LastMs)), v.flowEntry(l.State.LastFlow),
-			countOf(l.State.Refused), words(cmp.Or(l.State.HeldWhy, l.State.LastError, l.Summary))}})
+			countOf(l.State.Refused), words(cmp.Or(why, l.State.LastError, l.Summary))}})
 	}
 	v.render(nethttp.StatusOK, page{Title: "Listeners", Noun: "Schedules", Command: v.command("listener", "list"),
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Listeners", ""}}, Follow: lists(), Body: &listBody{Title: "Listeners", Tabs: v.startTabs("Listeners"),

@@ -1,0 +1,80 @@
+package doctor_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/doctor"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// TestHowWhatStartsFlowsStands has all states, and what goes before what: doctor, lists and the
+// console say the same.
+func TestHowWhatStartsFlowsStands(t *testing.T) {
+	now := time.Now()
+	ago := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
+	hour := time.Hour
+	// In all of them the secret was set nine hours ago.
+	proven := domain.WebhookState{LastMs: ago(3 * hour), RefusedMs: ago(2 * hour), ProvenMs: ago(2 * hour), LastError: "no room"}
+	strangers := domain.WebhookState{LastMs: ago(3 * hour), RefusedMs: ago(time.Minute), LastError: "wrong"}
+	for name, c := range map[string]struct {
+		w       api.Webhook
+		is      doctor.StartStanding
+		because string
+	}{
+		"nothing came":                          {api.Webhook{}, doctor.StartUnused, ""},
+		"it starts flows":                       {hook(domain.WebhookState{LastMs: ago(hour)}), doctor.StartOn, ""},
+		"strangers, at one that works":          {hook(strangers), doctor.StartOn, ""},
+		"strangers, long before it worked":      {hook(domain.WebhookState{LastMs: ago(hour), RefusedMs: ago(2 * hour)}), doctor.StartOn, ""},
+		"somebody, at one that nobody has used": {hook(domain.WebhookState{RefusedMs: ago(time.Minute), LastError: "wrong"}), doctor.StartUnproven, "wrong"},
+		"that, more than an hour ago":           {hook(domain.WebhookState{RefusedMs: ago(2 * hour)}), doctor.StartUnused, ""},
+		"somebody, after the secret was changed": {hook(domain.WebhookState{LastMs: ago(10 * hour), RefusedMs: ago(time.Minute), LastError: "wrong"}),
+			doctor.StartUnproven, "wrong"},
+		"who has the secret":                {hook(proven), doctor.StartRefused, "no room"},
+		"who has it, at the very instant":   {hook(domain.WebhookState{LastMs: 5, ProvenMs: 5, RefusedMs: 5, LastError: "x"}), doctor.StartRefused, "x"},
+		"who has it, and it worked since":   {hook(domain.WebhookState{LastMs: ago(hour), ProvenMs: ago(2 * hour), RefusedMs: ago(2 * hour)}), doctor.StartOn, ""},
+		"who has it, and a stranger since":  {hook(domain.WebhookState{LastMs: ago(hour), ProvenMs: ago(2 * hour), RefusedMs: ago(time.Minute)}), doctor.StartOn, ""},
+		"its blueprint is gone":             {with(hook(proven), func(w *api.Webhook) { w.Lacks = "gone" }), doctor.StartLacks, "gone"},
+		"paused, and its blueprint is gone": {with(hook(proven), func(w *api.Webhook) { w.Paused, w.Lacks = true, "gone" }), doctor.StartPaused, ""},
+		"its secret does not open, and all else": {with(hook(proven), func(w *api.Webhook) { w.Paused, w.Lacks, w.Locked = true, "gone", "no key" }),
+			doctor.StartLocked, "no key"},
+	} {
+		if is, why := doctor.WebhookStands(&c.w, now); is != c.is || why != c.because {
+			t.Errorf("%s: got %s, %q, want %s, %q", name, is, why, c.is, c.because)
+		}
+	}
+	for name, c := range map[string]struct {
+		l       api.Listener
+		is      doctor.StartStanding
+		because string
+	}{
+		"no event came":             {api.Listener{}, doctor.StartUnused, ""},
+		"it starts flows":           {heard(domain.ListenerState{LastMs: 5, RefusedMs: 5}), doctor.StartOn, ""},
+		"the last is a dead letter": {heard(domain.ListenerState{LastMs: 5, RefusedMs: 6, LastError: "x"}), doctor.StartDead, "x"},
+		"nobody serves a step":      {api.Listener{Lacks: "nobody"}, doctor.StartLacks, "nobody"},
+		"an event waits":            {with(heard(domain.ListenerState{HeldMs: 7, HeldWhy: "y"}), func(l *api.Listener) { l.Lacks = "no" }), doctor.StartHeld, "y"},
+		"it is paused, and all else": {with(heard(domain.ListenerState{HeldMs: 7}), func(l *api.Listener) { l.Paused, l.Lacks = true, "z" }),
+			doctor.StartPaused, ""},
+	} {
+		if is, why := doctor.ListenerStands(&c.l); is != c.is || why != c.because {
+			t.Errorf("listener: %s: got %s, %q, want %s, %q", name, is, why, c.is, c.because)
+		}
+	}
+}
+
+func hook(s domain.WebhookState) api.Webhook {
+	if s.LastMs != 5 {
+		s.RotatedMs = time.Now().Add(-9 * time.Hour).UnixMilli()
+	}
+	return api.Webhook{Webhook: domain.Webhook{State: s}}
+}
+
+func heard(s domain.ListenerState) api.Listener {
+	return api.Listener{Listener: domain.Listener{State: s}}
+}
+
+func with[T any](w T, change func(*T)) T {
+	change(&w)
+	return w
+}
