@@ -397,15 +397,13 @@ func (v *visit) doctorNeeds(b *overviewBody) error {
 		late = late || n.Of == needAlarm
 	}
 	if audit != nil {
-		for _, f := range audit.Stuck[:min(len(audit.Stuck), overviewMost)] {
-			if link := v.findingLink(f.Key); link == b.Health || !known[link] { // else it stands here already
-				b.Needs = append(b.Needs, need{State: state{"stuck", errored}, What: f.Keys(), Link: link, Why: upper(f.Text), Of: needStuck, Count: 1 + f.More})
+		stuck := v.auditNeeds(audit.Stuck, need{State: state{"stuck", errored}, Of: needStuck})
+		for _, n := range stuck {
+			if n.Link == b.Health || !known[n.Link] { // else it stands here already
+				b.Needs = append(b.Needs, n)
 			}
 		}
-		for _, f := range audit.Lacking[:min(len(audit.Lacking), overviewMost)] {
-			b.Needs = append(b.Needs, need{State: state{"waits", failed}, What: f.Keys(), Link: v.findingLink(f.Key), Why: upper(f.Text), Of: needLack,
-				Count: 1 + f.More})
-		}
+		b.Needs = append(b.Needs, v.auditNeeds(audit.Lacking, need{State: state{"waits", failed}, Of: needLack})...)
 	}
 	for _, f := range report.Findings {
 		switch {
@@ -418,6 +416,26 @@ func (v *visit) doctorNeeds(b *overviewBody) error {
 		}
 	}
 	return nil
+}
+
+// auditNeeds are findings of an audit, each as is is: the first of them by name, and then how many
+// more there are.
+func (v *visit) auditNeeds(found []domain.Finding, is need) (needs []need) {
+	shown := found[:min(len(found), overviewMost)]
+	for _, f := range shown {
+		is.What, is.Link, is.Why, is.Count = f.Keys(), v.findingLink(f.Key), upper(f.Text), 1+f.More
+		needs = append(needs, is)
+	}
+	more := 0
+	for _, f := range found[len(shown):] {
+		more += 1 + f.More
+	}
+	if more > 0 {
+		is.What, is.Link, is.Count = fmt.Sprintf("%d more", more), v.path("operate"), more
+		is.Why = "See all that an audit finds"
+		needs = append(needs, is)
+	}
+	return needs
 }
 
 // lateAfter is from when on an alarm that has come and is not handled is told of.
@@ -442,6 +460,14 @@ func (v *visit) otherNeeds(b *overviewBody) error {
 		if g.holds > 0 {
 			n.Why = strings.TrimRight(n.Why, ".") + "; " + plural(g.holds, "instance") + " stopped by it"
 		}
+		b.Needs = append(b.Needs, n)
+	}
+	if len(groups) > overviewMost {
+		n := need{State: state{"given up on", errored}, Link: v.path("letters"), Of: needLetter}
+		for _, g := range groups[overviewMost:] {
+			n.Count += g.count
+		}
+		n.What, n.Why = plural(n.Count, "more dead letter"), "Of "+plural(len(groups)-overviewMost, "other cause")
 		b.Needs = append(b.Needs, n)
 	}
 	return nil

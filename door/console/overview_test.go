@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,6 +40,25 @@ func TestTheOverviewSaysWhatDoctorFinds(t *testing.T) {
 	do(r, admin, api.JobCancel, api.JobParams{Context: 7, Caller: admin, ID: 1})
 	r.as(admin).post(200, path("operate/audit"))
 	b.has(b.get(200, path("")), "and 1 more")
+}
+
+// TestTheOverviewCountsWhatItDoesNotName: what lacks somebody for more reasons than it names.
+func TestTheOverviewCountsWhatItDoesNotName(t *testing.T) {
+	r := newRig(t)
+	for i := range 13 {
+		p := api.SubmitParams{Context: 7, JobInput: api.JobInput{Job: domain.Job{Script: "x", ScriptType: domain.ScriptType(fmt.Sprintf("nobody%c", 'a'+i))}}}
+		for range 1 + i%2 {
+			do(r, admin, api.JobSubmit, p)
+		}
+	}
+	found := do(r, reader, api.AuditLook, api.LookParams{Context: 7})
+	named := 0
+	for _, f := range found.Lacking[:10] {
+		named += 1 + f.More
+	}
+	b := r.as(reader)
+	b.has(b.get(200, path("")), fmt.Sprintf("%d things wait for somebody who is not there", found.Lacks()), fmt.Sprintf("%d more", found.Lacks()-named),
+		"See all that an audit finds")
 }
 
 // TestJobsThatWentWrongNeedYou: those of no flow stand nowhere else.
