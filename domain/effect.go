@@ -42,18 +42,20 @@ type EffectStatus struct {
 	Breaker  BreakerState `json:"breaker"`
 	// OpenMs is how long the breaker lets nobody through yet.
 	OpenMs int64 `json:"open_ms,omitzero"`
-	// InFlight are the calls to the target that this node makes now, of all its
-	// effects, and MaxInFlight how many there may be.
+	// InFlight are the calls to the target that this node makes now, of all its effects, and MaxInFlight how many there may be.
 	InFlight    int `json:"in_flight"`
 	MaxInFlight int `json:"max_in_flight"`
-	// Hand is how many commands this node has taken, Taken how many all nodes
+	// Calls are those that jobs make now at this node, of flows and hooks too, and Called how many have ended since it began.
+	Calls  int    `json:"calls"`
+	Called uint64 `json:"called"`
+	// Hand is how many commands of sagas this node has taken, Taken how many all nodes
 	// have, and Pending how many nobody has yet.
 	Hand    int    `json:"hand"`
 	Taken   uint64 `json:"taken"`
 	Pending uint64 `json:"pending"`
 	// Paused says why no commands are taken, where none are.
 	Paused string `json:"paused,omitzero"`
-	// Error is that of the last attempt that failed.
+	// Error is that of the last attempt at this node that failed, for sagas or jobs.
 	Error   string `json:"error,omitzero"`
 	ErrorMs int64  `json:"error_ms,omitzero"`
 	// Trouble says why the stream cannot be asked, where it cannot.

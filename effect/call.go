@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -70,6 +71,9 @@ func (w *Worker) call(ctx context.Context, call Call) (json.RawMessage, *hold, e
 	if !t.breaker.TryAcquirePermit() {
 		return nil, &hold{"the breaker of " + e.Target + " is open", t.wait(), changed}, nil
 	}
+	of := w.callsOf(e.Name)
+	of.begin()
+	defer of.end()
 	w.cfg.Observer.EffectBegun(e.Name, e.Target)
 	for _, value := range call.Secrets {
 		set.secrets.Hide(value)
@@ -82,6 +86,7 @@ func (w *Worker) call(ctx context.Context, call Call) (json.RawMessage, *hold, e
 		w.text.Error("provider of an effect panics", "effect", e.Name, "command", call.CommandID, "err", a.err, "stack", a.stack)
 	}
 	if err := a.error(ctx); err != nil {
+		of.failed(a)
 		return nil, nil, err
 	}
 	return a.answer, nil, nil
@@ -146,4 +151,58 @@ func (w *Worker) Kinds() map[string]domain.EffectKind {
 		kinds[name] = e.Kind
 	}
 	return kinds
+}
+
+// calls count what is called of an effect here by those who keep count of their attempts themselves.
+type calls struct {
+	mu      sync.Mutex
+	now     int
+	ended   uint64
+	lastErr string
+	lastAt  time.Time
+}
+
+// callsOf are those of an effect of the set.
+func (w *Worker) callsOf(name string) *calls {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.calls[name]
+	if c == nil {
+		c = &calls{}
+		w.calls[name] = c
+	}
+	return c
+}
+
+func (c *calls) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now++
+}
+
+func (c *calls) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now--
+	c.ended++
+}
+
+// failed keeps the last error for people. One that was given up from here is none of the target's.
+func (c *calls) failed(a attempt) {
+	if a.outcome == domain.EffectAbandoned {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastErr, c.lastAt = a.err, time.Now()
+}
+
+// into adds them to how the effect does.
+func (c *calls) into(s *domain.EffectStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Calls, s.Called = c.now, c.ended
+	if c.lastAt.UnixMilli() > s.ErrorMs && c.lastErr != "" {
+		s.Error, s.ErrorMs = c.lastErr, c.lastAt.UnixMilli()
+	}
 }

@@ -60,6 +60,10 @@ func TestHowCallsEnd(t *testing.T) {
 				if !c.check(err) || err != nil && !strings.Contains(err.Error(), c.want) {
 					t.Errorf("got %v, want %q", err, c.want)
 				}
+				tried := c.call == nil
+				if s := w.List(r.Context())[0]; s.Calls != 0 || s.Called != map[bool]uint64{true: 1}[tried] || (s.Error != "") != (tried && c.want != "") {
+					t.Errorf("told of as %+v", s)
+				}
 				if want := `{"ok":true}`; (err == nil) != (string(answer) == want) {
 					t.Errorf("got the answer %s, %v", answer, err)
 				}

@@ -49,6 +49,7 @@ func (c *consumer) status(ctx context.Context) domain.EffectStatus {
 	}
 	q := c.queue
 	c.mu.Unlock()
+	c.w.callsOf(e.Name).into(&s)
 	if q == nil {
 		s.Trouble = "the node does not take its commands"
 		return s

@@ -86,6 +86,7 @@ type Worker struct {
 	set       *Set // what is to be used; open
 	targets   map[string]*target
 	consumers map[string]*consumer // those that take commands
+	calls     map[string]*calls    // of jobs, by effect, of those that were called
 	changed   chan struct{}        // closed when Use has set another set
 }
 
@@ -110,7 +111,7 @@ func NewWorker(log stream.Log, b board.Board, set *Set, cfg Config) *Worker {
 	if cfg.Room == nil {
 		cfg.Room = func() error { return nil }
 	}
-	w := &Worker{log: log, board: b, cfg: cfg, text: cfg.Logger, consumers: map[string]*consumer{},
+	w := &Worker{log: log, board: b, cfg: cfg, text: cfg.Logger, consumers: map[string]*consumer{}, calls: map[string]*calls{},
 		changed: make(chan struct{})}
 	w.finisher = newFinisher(w)
 	w.set, w.targets = set, targetsOf(set, nil, w.turned)

@@ -22,6 +22,8 @@ func (a *app) effectCommand() *cobra.Command {
 func (a *app) effectList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the effects of the node that the context may use", Args: cobra.NoArgs,
+		Long: "List the effects of the node that the context may use: the calls to the target now (IN FLIGHT), those that jobs make, of flows and hooks too, " +
+			"with how many have ended since the node began (OF JOBS), and the commands of sagas that no node has taken (PENDING).",
 		Example: "  ramet effect list",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
@@ -30,10 +32,11 @@ func (a *app) effectList() *cobra.Command {
 					return err
 				}
 				return a.print(list, func(t *table) {
-					t.row("EFFECT", "KIND", "TARGET", "BREAKER", "IN FLIGHT", "PENDING", "STANDS")
+					t.row("EFFECT", "KIND", "TARGET", "BREAKER", "IN FLIGHT", "OF JOBS", "PENDING", "STANDS")
 					for i := range list.Effects {
 						e := &list.Effects[i]
-						t.row(e.Name, e.Kind, e.Target, e.Breaker, fmt.Sprintf("%d/%d", e.InFlight, e.MaxInFlight), e.Pending, effectStands(e))
+						t.row(e.Name, e.Kind, e.Target, e.Breaker, fmt.Sprintf("%d/%d", e.InFlight, e.MaxInFlight),
+							fmt.Sprintf("%d, %d done", e.Calls, e.Called), e.Pending, effectStands(e))
 					}
 				})
 			})
@@ -81,6 +84,7 @@ func (a *app) effectShow() *cobra.Command {
 			t.field("stands", effectStands(&e))
 			t.field("breaker", e.Breaker)
 			t.field("in flight", fmt.Sprintf("%d of %d", e.InFlight, e.MaxInFlight))
+			t.field("of jobs", fmt.Sprintf("%d now, %d since this node began", e.Calls, e.Called))
 			t.field("taken here", e.Hand)
 			t.field("taken by all", e.Taken)
 			t.field("pending", e.Pending)

@@ -50,8 +50,8 @@ func (v *visit) effectsPage() error {
 		return err
 	}
 	want := v.r.FormValue("state")
-	t := table{Name: "Effects", Head: []column{{"Effect", "name"}, {"State", ""}, {"Kind", ""}, {"Target", "name"}, {"In flight", "num"}, {"Waiting",
-		"num"}, {"Why", "why"}}}
+	t := table{Name: "Effects", Head: []column{{"Effect", "name"}, {"State", ""}, {"Kind", ""}, {"Target", "name"}, {"In flight", "num"}, {"Called by jobs",
+		"num"}, {"Commands waiting", "num"}, {"Why", "why"}}}
 	b := &listBody{Title: "Effects", Intro: "Calls to the outside that this node does for sagas and flows, and how their targets answer.",
 		Filtered: want != "", All: v.path("effects"),
 		None: "This node has no effect that context " + contextName(v.tenant) +
@@ -82,7 +82,7 @@ func (v *visit) effectsPage() error {
 		link := v.path("effect") + with("name", e.Name)
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(e.Name, link), chip(st), words(string(e.Kind)), words(e.Target), words(fmt.Sprintf("%d of %d",
 			e.InFlight, e.MaxInFlight)),
-			countOf(int64(e.Pending)), words(effectWhy(e))}})
+			countOf(int64(e.Called)), countOf(int64(e.Pending)), words(effectWhy(e))}})
 	}
 	b.Tables = []table{t}
 	pg := page{Title: "Effects", Noun: "Effects", Command: v.command("effect", "list"), Crumbs: []crumb{{"Effects", ""}},
@@ -105,7 +105,8 @@ func (v *visit) effectPage() error {
 	st := effectStanding(&e)
 	b := &detailBody{Title: e.Name, State: st, Facts: []fact{{Name: "kind", Text: string(e.Kind)}, {Name: "target", Text: e.Target},
 		{Name: "breaker", Text: string(e.Breaker)}, {Name: "in flight", Text: fmt.Sprintf("%d of %d", e.InFlight, e.MaxInFlight)},
-		{Name: "waiting", Text: strconv.FormatUint(e.Pending, 10)}, {Name: "attempts", Text: "up to " + strconv.Itoa(e.Attempts)},
+		{Name: "for jobs", Text: fmt.Sprintf("%d now, %d done", e.Calls, e.Called)}, {Name: "commands waiting", Text: strconv.FormatUint(e.Pending, 10)},
+		{Name: "attempts", Text: "up to " + strconv.Itoa(e.Attempts)},
 		{Name: "time-out", Text: span(time.Duration(e.TimeoutMs) * time.Millisecond)}}}
 	if e.Summary != "" {
 		b.Facts = append([]fact{{Name: "what for", Text: e.Summary}}, b.Facts...)
@@ -114,7 +115,8 @@ func (v *visit) effectPage() error {
 	if e.Error != "" {
 		links = append(links, pair{"last failure", e.Error}, pair{"at", v.at(e.ErrorMs).Exact})
 	}
-	links = append(links, pair{"taken by this node", strconv.Itoa(e.Hand)}, pair{"taken by all nodes", strconv.FormatUint(e.Taken, 10)})
+	links = append(links, pair{"commands of sagas taken by this node", strconv.Itoa(e.Hand)},
+		pair{"taken by all nodes", strconv.FormatUint(e.Taken, 10)}, pair{"calls for jobs at this node since it began", strconv.FormatUint(e.Called, 10)})
 	b.Sections = []section{{Title: "How it does", Pairs: links}}
 	letters, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Effect: e.Name},
 		Limit: overviewMost})
