@@ -27,7 +27,7 @@ const (
 	// schedulePage is how many schedules a page of a list has.
 	schedulePage = 100
 	// MaxSchedules bounds the schedules of a context.
-	MaxSchedules = 1000
+	MaxSchedules = domain.MaxSchedulesOf
 	// MaxUpcoming is how many times can be asked for.
 	MaxUpcoming = 1000
 )

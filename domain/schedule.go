@@ -14,7 +14,8 @@ const (
 	MaxZoneBytes     = 64
 	// MaxWaiting is how many times of a schedule wait for the flow before, with
 	// [OverlapQueue]. Of more the oldest are let go, and counted as skipped.
-	MaxWaiting = 100
+	MaxWaiting     = 100
+	MaxSchedulesOf = 1000 // of a context
 
 	// DefaultCatchUp is for how long missed times are made up.
 	DefaultCatchUp = Span(3600)

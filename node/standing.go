@@ -23,9 +23,10 @@ import (
 const (
 	// standingFor is for how long a look is good, however many ask.
 	standingFor = 5 * time.Second
-	// standingTime bounds a look at the board, listenersTime one at listeners, and sizesTime one at
-	// sizes: each asks something else, that may hang by itself.
+	// standingTime bounds a look at the board, sagasTime one at sagas, listenersTime one at listeners,
+	// and sizesTime one at sizes: each asks something else, that may hang by itself.
 	standingTime  = time.Second
+	sagasTime     = time.Second
 	listenersTime = time.Second
 	sizesTime     = time.Second
 	// sizesFor is for how long sizes are good: to count what an archive has takes longer.
@@ -51,7 +52,7 @@ type standings struct {
 }
 
 // Standing is the last look, or a new one where that is old. It takes a second at the most, and
-// one more for each of listeners and sizes where what they ask hangs.
+// one more for each of sagas, listeners and sizes where what they ask hangs.
 func (n *Node) Standing() telemetry.Standing {
 	n.standings.mu.Lock()
 	defer n.standings.mu.Unlock()
@@ -260,9 +261,12 @@ func (l *survey) sagas() {
 	if l.n.sagas == nil {
 		return
 	}
-	list, whole := l.n.sagas.Standings(l.ctx, standingSagas)
-	l.is.Partial = l.is.Partial || !whole
-	for _, s := range list {
+	ctx, cancel := context.WithTimeout(context.Background(), sagasTime)
+	defer cancel()
+	found := l.n.sagas.Standings(ctx, standingSagas)
+	l.is.Partial, l.is.SagasUnknown = l.is.Partial || !found.Whole, found.Unknown
+	l.is.MovesSagas = true
+	for _, s := range found.List {
 		l.is.Sagas = append(l.is.Sagas, telemetry.SagaStanding{Context: s.Tenant, Saga: s.Saga, Behind: s.Behind, Oldest: l.since(s.Oldest)})
 	}
 	boxes := l.n.sagas.Outboxes()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -28,26 +29,86 @@ type Outbox struct {
 	Oldest time.Time
 }
 
-// Standings are those of the sagas whose first partition the worker has, at most so many:
-// of all workers together, each saga comes once. whole is false where there were more, or
-// one could not be read before ctx ended.
-func (w *Worker) Standings(ctx context.Context, most int) (list []Standing, whole bool) {
-	failed := false
-	for _, s := range w.inOrder() {
-		if s.partition != 0 {
+// Standings are what is known of how far sagas have come.
+type Standings struct {
+	// List has those that are known. One that could not be looked at now is there as it was seen last
+	// if it was behind then: its oldest event has not become younger.
+	List []Standing
+	// Unknown is how many could not be looked at, now or within [knownFor].
+	Unknown int
+	// Whole is false where one could not be looked at now, or there are more than a look takes.
+	Whole bool
+}
+
+// knownFor is for how long what was seen of a saga is good.
+const knownFor = time.Minute
+
+// ofSaga names a saga of a context.
+type ofSaga struct {
+	tenant domain.TenantID
+	saga   string
+}
+
+// watched is what sagas were last seen with.
+type watched struct {
+	mu   sync.Mutex
+	seen map[ofSaga]seenStanding
+}
+
+type seenStanding struct {
+	is Standing
+	at time.Time
+}
+
+// Standings are those of the sagas whose first partition is the worker's, at most so many:
+// of all workers together, each saga comes once. The worker need not have the partition now: while
+// the broker is away it tries to get it, again and again. One that cannot be looked at before ctx
+// ends is no saga that has caught up.
+func (w *Worker) Standings(ctx context.Context, most int) (r Standings) {
+	w.watched.mu.Lock()
+	defer w.watched.mu.Unlock()
+	now, had := time.Now(), w.watched.seen
+	w.watched.seen = map[ofSaga]seenStanding{} // those that the worker does not have any more are forgotten
+	r.Whole = true
+	looked := 0
+	for _, key := range w.first() {
+		if looked == most {
+			r.Whole = false
+			break
+		}
+		looked++
+		is, err := w.e.standing(ctx, key.tenant, key.saga)
+		if err == nil {
+			w.watched.seen[key] = seenStanding{is, now}
+			r.List = append(r.List, is)
 			continue
 		}
-		if len(list) == most {
-			return list, false
+		r.Whole = false
+		last, known := had[key]
+		if known {
+			w.watched.seen[key] = last
 		}
-		is, err := w.e.standing(ctx, s.tenant, s.saga)
-		if err != nil {
-			failed = true
-			continue
+		if known && last.is.Behind > 0 {
+			r.List = append(r.List, last.is)
 		}
-		list = append(list, is)
+		if !known || now.Sub(last.at) > knownFor {
+			r.Unknown++
+		}
 	}
-	return list, !failed
+	return r
+}
+
+// first are the sagas whose first partition is to be the worker's.
+func (w *Worker) first() (list []ofSaga) {
+	w.mu.Lock()
+	for s := range w.shards {
+		if s.partition == 0 {
+			list = append(list, ofSaga{s.tenant, s.saga})
+		}
+	}
+	w.mu.Unlock()
+	slices.SortFunc(list, func(a, b ofSaga) int { return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.saga, b.saga)) })
+	return slices.Compact(list)
 }
 
 // Outboxes are those of the sagas that the worker has partitions of, from its memory.

@@ -44,6 +44,7 @@ type Worker struct {
 	leases    *lease.Renewer[*shard]
 	joined    bool // it is said on the board that it is there
 	changed   chan struct{}
+	watched   watched
 
 	mu     sync.Mutex
 	shards map[shardOf]*held

@@ -142,8 +142,8 @@ func TestMetrics(t *testing.T) {
 			m.ShowStanding(func() telemetry.Standing {
 				return telemetry.Standing{Queues: []telemetry.QueueStanding{{Type: "v", Contexts: 2, Waiting: 30, Oldest: 90 * time.Second}},
 					Others: []telemetry.ItemStanding{{Queue: "msg_out", Items: 4}}, Slots: []telemetry.SlotStanding{{Type: "v", Slots: 8, Taken: 5, Served: true}},
-					Contexts: []telemetry.ContextStanding{{Context: 7, Waiting: 20, Running: 3, Oldest: time.Minute, Cap: 3}, {Context: 8, Cap: -1}},
-					Sagas:    []telemetry.SagaStanding{{Context: 7, Saga: "order", Behind: 12, Oldest: 2 * time.Second}},
+					Contexts:   []telemetry.ContextStanding{{Context: 7, Waiting: 20, Running: 3, Oldest: time.Minute, Cap: 3}, {Context: 8, Cap: -1}},
+					MovesSagas: true, SagasUnknown: 2, Sagas: []telemetry.SagaStanding{{Context: 7, Saga: "order", Behind: 12, Oldest: 2 * time.Second}},
 					Outboxes: []telemetry.OutboxStanding{{Context: 7, Saga: "order", Items: 6, Oldest: time.Second}}, BoardBytes: -1, Partial: true}
 			})
 		}, want: []string{`ramet_jobs_waiting{script_type="v"} 30`, `ramet_jobs_oldest_waiting_seconds{script_type="v"} 90`,
@@ -151,7 +151,7 @@ func TestMetrics(t *testing.T) {
 			`ramet_jobs_running{script_type="v"} 5`, `ramet_script_type_served{script_type="v"} 1`, `ramet_context_jobs_waiting{context="context:7"} 20`,
 			`ramet_context_cap_leases{context="context:7"} 3`, `ramet_saga_behind_events{context="context:7",saga="order"} 12`,
 			`ramet_saga_lag_seconds{context="context:7",saga="order"} 2`, `ramet_saga_outbox_items{context="context:7",saga="order"} 6`,
-			"ramet_standing_partial 1"}, not: `ramet_context_cap_leases{context="context:8"}`},
+			"ramet_sagas_unknown 2", "ramet_standing_partial 1"}, not: `ramet_context_cap_leases{context="context:8"}`},
 		{name: "the program is named", do: func(m *telemetry.Metrics) { m.Built("1.2.3") }, want: []string{"# TYPE ramet_build_info gauge"}},
 		{name: "the process itself is shown", do: func(*telemetry.Metrics) {}, want: []string{"# TYPE go_goroutines gauge"}},
 	}
@@ -214,9 +214,13 @@ func TestNamesThatComeAndGoAreBounded(t *testing.T) {
 		m.Delivered(7, fmt.Sprint("w", i), "started", true)
 		m.ListenerRead(7, fmt.Sprint("l", i), "started", true)
 	}
+	for i := range 2 * domain.MaxSchedulesOf {
+		m.ScheduleTimes(7, fmt.Sprint("s", i), domain.ScheduleMade, 1, 0)
+	}
 	got := scrape(t, m)
 	for metric, most := range map[string]int{"ramet_context_webhook_deliveries_total{": domain.MaxWebhooksOf,
-		"ramet_context_listener_events_total{": domain.MaxListenersOf} {
+		"ramet_context_listener_events_total{":                               domain.MaxListenersOf,
+		`ramet_schedule_last_success_timestamp_seconds{context="context:7",`: domain.MaxSchedulesOf} {
 		if n := strings.Count(got, "\n"+metric); n != most+1 {
 			t.Errorf("%s has %d series, want %d and one for all others", metric, n, most)
 		}
@@ -266,7 +270,7 @@ func everything(m *telemetry.Metrics) {
 	m.ShowStanding(func() telemetry.Standing {
 		return telemetry.Standing{Queues: []telemetry.QueueStanding{{Type: "v"}}, Others: []telemetry.ItemStanding{{Queue: "msg_out"}},
 			Slots: []telemetry.SlotStanding{{Type: "v"}}, Contexts: []telemetry.ContextStanding{{Context: 7}},
-			Sagas:    []telemetry.SagaStanding{{Context: 7, Saga: "order"}},
+			MovesSagas: true, Sagas: []telemetry.SagaStanding{{Context: 7, Saga: "order"}},
 			Outboxes: []telemetry.OutboxStanding{{Context: 7, Saga: "order"}}, Streams: []telemetry.StreamStanding{{Stream: "s"}},
 			Listeners: []telemetry.ListenerStanding{{Context: 7, Listener: "shipped"}}}
 	})

@@ -13,9 +13,11 @@ type scheduleMetrics struct {
 	times   *prometheus.CounterVec
 	late    prometheus.Observer
 	success *prometheus.GaugeVec
+	names   names
 }
 
 func (m *scheduleMetrics) register(r *registrar) {
+	m.names.most = domain.MaxSchedulesOf
 	m.times = r.counter(Metric{Name: "ramet_schedule_times_total",
 		Help:   "Times of schedules that have come, by what became of them: made, skipped (the flow before lived), missed (too late to be made up), refused.",
 		Labels: []string{"outcome"}, Do: "`ramet schedule show` has the counts and the last error of each. Missed: no node was there; see clocks and node restarts."})
@@ -40,6 +42,6 @@ func (m *Metrics) ScheduleTimes(t domain.TenantID, schedule, outcome string, n i
 	now := float64(time.Now().UnixMilli()) / 1000
 	m.schedules.success.WithLabelValues("", "").Set(now)
 	if label, own := m.context(t); own {
-		m.schedules.success.WithLabelValues(label, schedule).Set(now)
+		m.schedules.success.WithLabelValues(label, m.schedules.names.label(t, schedule)).Set(now)
 	}
 }

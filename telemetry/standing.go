@@ -19,10 +19,13 @@ type Standing struct {
 	// Contexts are those with series of their own.
 	Contexts []ContextStanding
 	// Sagas are those whose first partition this node holds, Outboxes all of which it
-	// holds one.
-	Sagas    []SagaStanding
-	Outboxes []OutboxStanding
-	Streams  []StreamStanding
+	// holds one. MovesSagas says that the node moves sagas at all, and SagasUnknown of how many of
+	// them nothing is known.
+	Sagas        []SagaStanding
+	MovesSagas   bool
+	SagasUnknown int
+	Outboxes     []OutboxStanding
+	Streams      []StreamStanding
 	// Listeners are those of the whole board that are not paused; nil: this node has no streams.
 	// ListenersMissed says that some could not be looked at now, and ListenersUnknown of how many
 	// nothing is known, as they could not be lately either.
@@ -115,6 +118,7 @@ type shown struct {
 		waiting, contexts, oldest, items, slots, running, served      *prometheus.Desc
 		ownWaiting, ownOldest, ownRunning, ownCap                     *prometheus.Desc
 		behind, lag, outbox, outboxAge, messages, bytes, boardBytes   *prometheus.Desc
+		sagasUnknown                                                  *prometheus.Desc
 		archiveBytes, artifactBytes                                   *prometheus.Desc
 		events, eventLag, unknown, ownEvents, ownLag                  *prometheus.Desc
 		partial, took                                                 *prometheus.Desc
@@ -169,6 +173,8 @@ func (s *shown) register(r *registrar) {
 		"It grows: nobody moves the saga, or it cannot follow; `ramet saga lag`.", "context", "saga")
 	o.lag = ofBoard("ramet_saga_lag_seconds", "How old the oldest event is that a saga has not handled yet: its true lag.",
 		"More than seconds: `ramet saga lag` shows the partition and who has it.", "context", "saga")
+	o.sagasUnknown = gauge("ramet_sagas_unknown", "Sagas of which this node, which leads them, could not find out for a minute how far they are behind. Of those "+
+		"that were behind, what was seen last is shown, whose lag grows.", "The streams' broker is away, or answers slowly: `ramet doctor`, `ramet saga lag`.")
 	o.outbox = gauge("ramet_saga_outbox_items", "Work of sagas that waits to be sent, in the partitions that this node has.",
 		"What takes it (streams, jobs, effects) is away or slow; the log says which.", "context", "saga")
 	o.outboxAge = gauge("ramet_saga_outbox_age_seconds", "How long ago the oldest of it was made.", "As `ramet_saga_outbox_items`.", "context", "saga")
@@ -191,9 +197,9 @@ func (s *shown) register(r *registrar) {
 		"It is looked at once a minute, where there are at most 500 contexts.", "Bound it with `artifact_retention` and, for each context, `artifact_bytes`.")
 	o.partial = gauge("ramet_standing_partial", "1 where there was more to look at than is read for a scrape: what waits is at least what is shown.",
 		"There is more than a look takes, and the numbers are lower bounds; or what was asked did not answer: `ramet doctor`, and of listeners "+
-			"`ramet_listeners_unknown`.")
+			"`ramet_listeners_unknown`, of sagas `ramet_sagas_unknown`.")
 	o.took = gauge("ramet_standing_duration_seconds", "How long the last look at what waits took; a look is good for five seconds.",
-		"It is bounded by a second for the board, one for listeners and one for sizes. Near that the board, the streams or the archive answer slowly.")
+		"It is bounded by a second for the board, one for sagas, one for listeners and one for sizes. Near that the board, the streams or the archive answer slowly.")
 	r.MustRegister(s)
 }
 
@@ -274,6 +280,9 @@ func (s *shown) collect(is Standing, gauge func(d *prometheus.Desc, v float64, l
 		label := domain.Tenant{ID: l.Context}.Key()
 		gauge(o.behind, float64(l.Behind), label, l.Saga)
 		gauge(o.lag, l.Oldest.Seconds(), label, l.Saga)
+	}
+	if is.MovesSagas {
+		gauge(o.sagasUnknown, float64(is.SagasUnknown))
 	}
 	for _, b := range is.Outboxes {
 		label := domain.Tenant{ID: b.Context}.Key()
