@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -90,7 +91,10 @@ func daguDAG(in *Imported, f *fields, name string, beside map[string]bool) error
 	d.schedules(f)
 	d.queue(f)
 	b.Retention = domain.Span(f.number(domain.MaxTimeout/86400, "histRetentionDays", "hist_retention_days") * 86400)
-	d.shell = f.text("shell")
+	d.shell, d.dir = f.text("shell"), f.text("workingDir", "working_dir")
+	if n := f.take("dotenv"); n != nil {
+		f.note(n, "dotenv: no file is read when a flow begins, as each step may run on another node: write what it has under `env`, or under `secrets`")
+	}
 	if f.take("container") != nil {
 		d.within = "container"
 	}
@@ -254,6 +258,7 @@ type daguReader struct {
 	params []string          // what scripts find as variables
 	chain  bool              // a step needs the one before it
 	shell  string            // of steps that have none
+	dir    string            // in which all scripts begin
 	within string            // in what all of them are run that say not in what: a container
 	looks  []domain.Step     // at preconditions; each comes before its step
 	may    map[string]bool   // steps of which what needs them goes on though they are skipped
@@ -386,13 +391,7 @@ func (d *daguReader) step(f *fields, s *domain.Step, timeout domain.Span) {
 		}
 	}
 	s.Retry = d.retry(f)
-	if n := f.vals["continueOn"]; n != nil && n.Kind == yaml.ScalarNode || f.vals["continue_on"] != nil && f.vals["continue_on"].Kind == yaml.ScalarNode {
-		s.MayFail = strings.HasPrefix(f.text("continueOn", "continue_on"), "fail")
-	} else if c := f.object("continueOn", "continue_on"); c != nil {
-		s.MayFail = c.flag("failure", "failed")
-		d.may[s.Name] = c.flag("skipped")
-		c.rest()
-	}
+	marks, codes := d.continued(f, s)
 	d.conditions(f, s)
 	repeat := f.object("repeatPolicy", "repeat_policy")
 	own, understood := d.script(f, s, repeat != nil)
@@ -405,6 +404,9 @@ func (d *daguReader) step(f *fields, s *domain.Step, timeout domain.Span) {
 		stop(s, "its repeat policy, of the DAG "+s.Flow.Blueprint)
 	default:
 		d.repeat(repeat, s, own)
+	}
+	if marks && understood {
+		d.marked(f, s, codes)
 	}
 	f.rest()
 }
@@ -477,9 +479,7 @@ func (d *daguReader) script(f *fields, s *domain.Step, shells bool) (own string,
 		return "", false
 	}
 	script = strings.TrimRight(script, "\n") + "\n"
-	if dir := f.text("dir", "workingDir", "working_dir"); dir != "" && s.ScriptType == domain.ScriptShell {
-		script = "cd " + shellWord(dir) + "\n" + script
-	}
+	script = d.goes(f, s, script) + script
 	output := d.output(f)
 	if what := d.strange(script, s); what != "" {
 		d.in.note(f.line, "%s: it names %s: the step fails until its script is written", s.Name, what)
@@ -510,6 +510,87 @@ func (d *daguReader) script(f *fields, s *domain.Step, shells bool) (own string,
 	}
 	s.Script = head + script
 	return own, true
+}
+
+// goes has a script go to where it begins: to the folder of the step, which is within that of the
+// DAG unless it is a whole path.
+func (d *daguReader) goes(f *fields, s *domain.Step, script string) string {
+	line, own := f.lineOf("dir", "workingDir", "working_dir"), f.text("dir", "workingDir", "working_dir")
+	dirs := []string{d.dir, own}
+	if strings.HasPrefix(own, "/") || strings.HasPrefix(own, "~") || strings.HasPrefix(own, "$") {
+		dirs[0] = ""
+	}
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
+	var b strings.Builder
+	for _, dir := range dirs {
+		if home, ok := strings.CutPrefix(dir, "~"); ok && (home == "" || home[0] == '/') {
+			d.in.note(cmp.Or(line, f.line), "working_dir: %q is in the home folder of whoever runs Dagu; each job has one of its own here", dir)
+			dir = "$HOME" + home
+		}
+		if s.ScriptType == domain.ScriptPython {
+			fmt.Fprintf(&b, "__import__('os').chdir(__import__('os').path.expandvars(%s))\n", strconv.Quote(dir))
+		} else {
+			b.WriteString("cd " + shellWord(dir) + " || exit 1\n")
+		}
+	}
+	if b.Len() > 0 && s.ScriptType == domain.ScriptPython && strings.Contains(script, "from __future__") {
+		d.in.note(cmp.Or(line, f.line), "%s: working_dir: its script must begin with what is from __future__: it fails until it goes to its folder itself", s.Name)
+	}
+	return b.String()
+}
+
+// succeeds has a script succeed where it failed, by one of codes, or by any.
+func succeeds(script string, codes []string) string {
+	head := "(\n" + strings.TrimRight(script, "\n") + "\n)\n"
+	if len(codes) == 0 {
+		return head + "exit 0\n"
+	}
+	return head + "code=$?\ncase $code in " + strings.Join(codes, "|") + ") exit 0 ;; esac\nexit $code\n"
+}
+
+// continued reads what is done where a step fails or is skipped. marks says that it is taken for one
+// that succeeded then, and codes where it ended with one of these alone.
+func (d *daguReader) continued(f *fields, s *domain.Step) (marks bool, codes []string) {
+	n := f.vals["continueOn"]
+	if n == nil {
+		n = f.vals["continue_on"]
+	}
+	if n != nil && n.Kind == yaml.ScalarNode {
+		s.MayFail = strings.HasPrefix(f.text("continueOn", "continue_on"), "fail")
+		return false, nil
+	}
+	c := f.object("continueOn", "continue_on")
+	if c == nil {
+		return false, nil
+	}
+	defer c.rest()
+	s.MayFail = c.flag("failure", "failed")
+	d.may[s.Name] = c.flag("skipped")
+	if marks = c.flag("markSuccess", "mark_success"); !marks {
+		return false, nil // codes that are accepted there are none for steps that stay failed
+	}
+	for _, code := range c.texts("exitCode", "exit_code") {
+		if n, err := strconv.Atoi(code); err == nil && n > 0 && n < 256 {
+			codes = append(codes, strconv.Itoa(n))
+		} else {
+			d.in.note(c.line, "%s: %q is no exit code that is taken for success; left out", c.at("exitCode"), code)
+		}
+	}
+	if s.MayFail {
+		codes = nil // all of them are
+	}
+	return s.MayFail || len(codes) > 0, codes
+}
+
+// marked has a step that fails be one that succeeded.
+func (d *daguReader) marked(f *fields, s *domain.Step, codes []string) {
+	if s.ScriptType != domain.ScriptShell || s.Flow != nil || s.Retry != nil || s.Repeat != nil || s.Listed() {
+		s.MayFail = true
+		d.in.note(f.line, "%s: mark_success: its failure is accepted (`may_fail`), whatever its exit code, and its state is failed_accepted: "+
+			"only a script of a shell that is run once can say that it succeeded", s.Name)
+		return
+	}
+	s.Script = succeeds(s.Script, codes)
 }
 
 // output is the name under which what follows finds what a step prints.

@@ -94,7 +94,7 @@ func (d *daguReader) conditions(f *fields, s *domain.Step) {
 	}
 	if b.Len() > 0 {
 		look := domain.Step{Name: d.names.name(s.Name+"_precondition", "precondition"), ScriptType: domain.ScriptShell, Env: s.Env,
-			Needs: slices.Clone(s.Needs), Script: b.String() + "echo met=yes >>\"$RAMET_RESULT\"\n"}
+			Needs: slices.Clone(s.Needs), Script: d.begins() + b.String() + "echo met=yes >>\"$RAMET_RESULT\"\n"}
 		d.looks = append(d.looks, look)
 		d.in.note(line, "%s: the step %s looks at them, on whatever node it runs", f.at("preconditions"), look.Name)
 		s.Needs = append(s.Needs, look.Name)
@@ -103,6 +103,14 @@ func (d *daguReader) conditions(f *fields, s *domain.Step) {
 	if len(whens) > 0 {
 		d.only(s, strings.Join(whens, " && "))
 	}
+}
+
+// begins has what looks at preconditions begin in the folder of the DAG.
+func (d *daguReader) begins() string {
+	if d.dir == "" {
+		return ""
+	}
+	return "cd " + shellWord(d.dir) + " || exit 1\n"
 }
 
 // shellTest is what a shell says of a condition that is not met.
@@ -161,7 +169,7 @@ func (d *daguReader) dagConditions(f *fields) {
 		}
 	}
 	if first != "" {
-		d.b.Steps = append([]domain.Step{{Name: first, ScriptType: domain.ScriptShell, Script: script.String() +
+		d.b.Steps = append([]domain.Step{{Name: first, ScriptType: domain.ScriptShell, Script: d.begins() + script.String() +
 			"echo met=yes >>\"$RAMET_RESULT\"\necho params.preconditions_met=yes >>\"$RAMET_RESULT\"\n"}}, d.b.Steps...)
 	}
 }
