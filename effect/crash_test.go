@@ -261,3 +261,100 @@ func (q *muteQueue) Next(ctx context.Context, most int) ([]stream.Delivery, erro
 type muteDelivery struct{ stream.Delivery }
 
 func (muteDelivery) Progress(context.Context) error { return nil }
+
+// TestANodeThatWakesLeavesWhatOthersHaveDone is about a node that was stopped while
+// commands waited there for a place among the calls: the broker gave them to
+// another, which has done them.
+func TestANodeThatWakesLeavesWhatOthersHaveDone(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		awake time.Duration // before there is a place
+	}{
+		{"the place is free as it wakes", 0},
+		{"it has told the broker anew before", stream.DefaultAckWait},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				asleep, wake := context.WithCancel(context.Background())
+				defer wake()
+				held, free := context.WithCancel(context.Background())
+				defer free()
+				one := r.fake.twin()
+				one.before = func(context.Context, effect.Call) error { <-held.Done(); return nil }
+				definition := effect.Definition{Name: "pay", Kind: "fake", Timeout: time.Hour, MaxInFlight: 1}
+				log := stoppedLog{r.broker.Log(), asleep.Done()}
+				w := effect.NewWorker(log, r.board, r.open(one, definition), r.cfg)
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				r.ask("c1", "c2")
+				r.wg.Go(func() { _ = w.Run(ctx) })
+				after(time.Second)
+				if got := r.fake.asked(""); got != 1 {
+					t.Fatalf("got %d calls before it is stopped, want 1", got)
+				}
+				waits := "c2"
+				if r.fake.asked("c2") == 1 { // either may have come first
+					waits = "c1"
+				}
+				r.start(r.set())
+				after(10 * time.Minute) // it is stopped
+				if got := r.fake.asked(waits); got != 1 || r.mark(waits).Status != effect.MarkDone {
+					t.Fatalf("got %d calls of the other node, mark %+v", got, r.mark(waits))
+				}
+				wake()
+				after(tc.awake)
+				free()
+				after(2 * time.Minute)
+				if got := r.fake.asked(waits); got != 1 {
+					t.Errorf("got %d calls of the command that waited, want 1", got)
+				}
+				r.drained()
+				cancel()
+			})
+		})
+	}
+}
+
+// stoppedLog is the log of a node that is stopped after it took commands: it tells
+// the broker nothing more, and takes none, until awake is closed.
+type stoppedLog struct {
+	stream.Log
+	awake <-chan struct{}
+}
+
+func (l stoppedLog) Work(ctx context.Context, c stream.Shared) (stream.Queue, error) {
+	q, err := l.Log.Work(ctx, c)
+	return &stoppedQueue{Queue: q, awake: l.awake}, err
+}
+
+type stoppedQueue struct {
+	stream.Queue
+	awake <-chan struct{}
+	took  bool
+}
+
+func (q *stoppedQueue) Next(ctx context.Context, most int) ([]stream.Delivery, error) {
+	if q.took {
+		select {
+		case <-q.awake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	list, err := q.Queue.Next(ctx, max(most, 2))
+	q.took = q.took || len(list) > 0
+	for i := range list {
+		list[i] = stoppedDelivery{list[i], q.awake}
+	}
+	return list, err
+}
+
+type stoppedDelivery struct {
+	stream.Delivery
+	awake <-chan struct{}
+}
+
+func (d stoppedDelivery) Progress(ctx context.Context) error {
+	<-d.awake
+	return d.Delivery.Progress(ctx)
+}

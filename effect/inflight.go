@@ -97,10 +97,42 @@ func (h *inFlight) all() []*run {
 func (t *run) progress(ctx context.Context, last time.Time) {
 	t.telling <- struct{}{}
 	defer func() { <-t.telling }()
-	if t.over || t.kept.After(last) {
+	if t.over || t.keptAfter(last) {
 		return
 	}
+	began := time.Now() // if the node is stopped meanwhile, the broker heard it before that
 	if err := t.d.Progress(ctx); err == nil {
-		t.kept = time.Now()
+		t.keptAt(began)
 	}
+}
+
+func (t *run) keptAfter(last time.Time) bool {
+	t.heard.Lock()
+	defer t.heard.Unlock()
+	return t.kept.After(last)
+}
+
+// keptAt says that the broker knew at an instant that the command is in flight.
+func (t *run) keptAt(at time.Time) {
+	t.heard.Lock()
+	defer t.heard.Unlock()
+	t.lost = t.lost || at.Sub(t.kept) > t.longestSilence()
+	t.kept = at
+}
+
+// mayBeOthers says that the broker has heard nothing of the command for so long,
+// now or once, that another node may be at it, or have ended it: this one was
+// stopped, or cut off.
+func (t *run) mayBeOthers() bool {
+	t.heard.Lock()
+	defer t.heard.Unlock()
+	return t.lost || time.Since(t.kept) > t.longestSilence()
+}
+
+// longestSilence is the ack wait, but for the time that the broker's answers and
+// the beginning of a call may take. What is told at a third of it, as it comes to
+// be, stays below.
+func (t *run) longestSilence() time.Duration {
+	wait := t.consumer.w.cfg.AckWait
+	return wait - wait/6
 }

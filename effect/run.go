@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -36,8 +37,12 @@ type run struct {
 	// telling has an entry while the broker is told something, which may take
 	// long. It guards what follows.
 	telling chan struct{}
-	over    bool      // it is in flight no more
-	kept    time.Time // when the broker knew last that it is
+	over    bool // it is in flight no more
+
+	// heard guards what follows: no call may wait for what is told.
+	heard sync.Mutex
+	kept  time.Time // when the broker knew last that it is in flight
+	lost  bool      // the broker once heard nothing for so long that another may be at it
 }
 
 // run brings a command as far as it goes now: to its result, which the finisher
@@ -81,6 +86,10 @@ func before(m Mark) string {
 // one, the run has ended.
 func (t *run) attempt(calls context.Context) (a attempt, tried bool) {
 	w, e, target := t.consumer.w, t.consumer.e, t.consumer.target
+	if t.mayBeOthers() {
+		t.letGo()
+		return a, false
+	}
 	if !target.breaker.TryAcquirePermit() {
 		t.blocked()
 		return a, false
@@ -99,6 +108,11 @@ func (t *run) attempt(calls context.Context) (a attempt, tried bool) {
 		}
 	} else {
 		t.mark.Attempts++
+	}
+	if t.mayBeOthers() { // the node may have been stopped while it wrote
+		target.judge(unknown)
+		t.letGo()
+		return a, false
 	}
 	w.cfg.Observer.EffectBegun(e.Name, e.Target)
 	a = e.try(calls, t.call(), t.consumer.secrets)
@@ -262,6 +276,13 @@ func (t *run) parse(ctx context.Context) (err error) {
 // again gives the command back to the stream, to come again after a pause.
 func (t *run) again(pause time.Duration) {
 	t.tell(func(ctx context.Context) error { return t.d.Nak(ctx, pause) })
+}
+
+// letGo ends the run without a word: the broker gives the command to whom it
+// likes after our silence. What we said might count for the delivery that another
+// has by now, and bring the command to a third.
+func (t *run) letGo() {
+	t.tell(func(context.Context) error { return nil })
 }
 
 // tell tells the broker what becomes of the command, which is in flight no more
