@@ -24,8 +24,10 @@ const (
 // sweep or the processor from other work.
 //
 // What is taken waits for a handler, whose next is always of the context that has
-// fewest in hand.
+// fewest in hand, and less than its share.
 type backlog[T any] struct {
+	share    int
+	handle   func(*backlog[T], T)
 	handlers sync.WaitGroup
 
 	mu      sync.Mutex
@@ -45,8 +47,8 @@ type entry struct {
 	failures int
 }
 
-func newBacklog[T any]() *backlog[T] {
-	return &backlog[T]{entries: map[point]entry{}, waiting: map[board.Space][]T{}, held: map[board.Space]int{}, clearAt: backlogMin}
+func newBacklog[T any](share int, handle func(*backlog[T], T)) *backlog[T] {
+	return &backlog[T]{share: share, handle: handle, entries: map[point]entry{}, waiting: map[board.Space][]T{}, held: map[board.Space]int{}, clearAt: backlogMin}
 }
 
 // close forgets what waits, and waits for all handlers.
@@ -67,7 +69,7 @@ const (
 )
 
 // take has p wait for a handler. One more is begun where there is room for it.
-func (b *backlog[T]) take(p point, it T, now time.Time, handler func(next func() (T, bool))) taking {
+func (b *backlog[T]) take(p point, it T, now time.Time) taking {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[p]
@@ -84,7 +86,11 @@ func (b *backlog[T]) take(p point, it T, now time.Time, handler func(next func()
 	b.wait++
 	if b.busy < sweepHandlers {
 		b.busy++
-		b.handlers.Go(func() { handler(b.next) })
+		b.handlers.Go(func() {
+			for it, ok := b.next(); ok; it, ok = b.next() {
+				b.handle(b, it)
+			}
+		})
 	}
 	return isTaken
 }
@@ -95,13 +101,13 @@ func (b *backlog[T]) next() (it T, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var space board.Space
-	fewest := sweepShare
+	fewest := b.share
 	for s := range b.waiting {
 		if n := b.held[s]; n < fewest {
 			space, fewest = s, n
 		}
 	}
-	if fewest == sweepShare || b.closed {
+	if fewest == b.share || b.closed {
 		b.busy--
 		return it, false
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -347,6 +349,61 @@ func TestAContextThatIsAlwaysBehindHoldsUpNoOther(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhatWaitsForTheOutsideHoldsUpNoOther has alarms of two contexts whose handlers
+// get no answer from archive or stream: those of a third context come in time, and
+// of the same contexts those that only commit.
+func TestWhatWaitsForTheOutsideHoldsUpNoOther(t *testing.T) {
+	for _, tc := range []struct {
+		kind string
+		each int // alarms of a context
+	}{
+		{"schedule:s", 200},
+		{"backfill:s", 200},
+		{layout.TimerAlarm("saga_timer:x"), 200},
+		{"bulk:1", 200},
+		{"schedule:many", 5_000}, // more than may wait for a handler
+	} {
+		bubble(t, func(t *testing.T, b *memboard.Board) {
+			set := func(space board.Space, name string, at time.Time) {
+				batch := board.Batch{Space: space}
+				if err := b.Commit(t.Context(), *batch.SetAlarm(name, at)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begun := time.Now()
+			for i := range tc.each {
+				for _, silent := range []board.Space{7, 8} {
+					set(silent, tc.kind+strconv.Itoa(i), begun.Add(-time.Hour))
+				}
+			}
+			a := newAlarms(b)
+			defer run(t, b, "n/a", clockwork.Alarms(b, discard(), func(ctx context.Context, al board.Alarm) (bool, error) {
+				if !strings.HasPrefix(al.Name, tc.kind) || al.Space == 9 {
+					return a.handle(ctx, al)
+				}
+				ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+				defer cancel()
+				<-ctx.Done()
+				return true, ctx.Err()
+			}, nil))()
+			due := map[string]time.Time{}
+			for i := range 20 {
+				at := begun.Add(10*time.Second + time.Duration(i)*1700*time.Millisecond)
+				for name, space := range map[string]board.Space{tc.kind + "9" + strconv.Itoa(i): 9, fmt.Sprint("start:job:1:", i+1): 7} {
+					due[name] = at
+					set(space, name, at)
+				}
+			}
+			time.Sleep(time.Minute)
+			for name, at := range due {
+				if got := a.times(name); len(got) != 1 || got[0].Sub(at) > time.Second {
+					t.Errorf("%s: alarm %s came at %v, want %v", tc.kind, name, got, at)
+				}
+			}
+		})
+	}
 }
 
 // reads counts what looks read.

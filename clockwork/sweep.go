@@ -9,17 +9,21 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
+	"github.com/ramet-run/ramet/layout"
 )
 
 const (
 	// sweepPage is how many alarms or leases are fetched at once.
 	sweepPage = 256
-	// sweepHandlers is how many are handled at once: they wait for commits, which
-	// the board gathers. What may take longer is not done by a handler.
+	// sweepHandlers is how many of one lane are handled at once: they wait for
+	// commits, which the board gathers.
 	sweepHandlers = 128
 	// sweepShare is how many of them one context has at most: what it has due may
 	// never end, as the times of schedules that are made up, and comes first.
 	sweepShare = sweepHandlers - sweepHandlers/8
+	// outsideShare is that where handlers may wait for what is outside, up to some
+	// seconds each.
+	outsideShare = sweepHandlers / 4
 	// sweepWaiting is how many wait for a handler, about: when one ends, nothing is
 	// read again.
 	sweepWaiting = 4096
@@ -32,6 +36,43 @@ const (
 	unknownLater = time.Hour
 )
 
+// lane is what handlers may wait for. Each lane has handlers of its own, so that
+// what waits for the outside holds up nothing else.
+type lane int
+
+const (
+	boardLane  lane = iota // only commits
+	flowLane               // the archive is asked for the name of a flow
+	streamLane             // an event is published
+	bulkLane               // a part of a bulk operation, which is many commits
+	lanes
+)
+
+// share is how many handlers of a lane one context has at most.
+func (l lane) share() int {
+	if l == boardLane {
+		return sweepShare
+	}
+	return outsideShare
+}
+
+// laneOf is the lane of an alarm, by the kind that its name says.
+func laneOf(a board.Alarm) lane {
+	if _, yes := layout.ParseScheduleAlarm(a.Name); yes {
+		return flowLane
+	}
+	if _, yes := layout.ParseBackfillAlarm(a.Name); yes {
+		return flowLane
+	}
+	if _, yes := layout.ParseTimerAlarm(a.Name); yes {
+		return streamLane
+	}
+	if _, yes := layout.ParseBulkAlarm(a.Name); yes {
+		return bulkLane
+	}
+	return boardLane
+}
+
 // Alarms is the service that hands due alarms to handle. An alarm that handle
 // fails on stays set and comes again, after a pause that grows; one that
 // nobody knows is logged and moved by an hour.
@@ -43,7 +84,7 @@ func Alarms(b board.Board, log *slog.Logger, handle func(context.Context, board.
 // there is again, those that failed come at once.
 func AlarmsWhere(b board.Board, log *slog.Logger, handle func(context.Context, board.Alarm) (known bool, err error), late func(time.Duration),
 	room func() error) Maintenance {
-	s := sweeper[board.Alarm]{log: log, due: b.Due, room: room,
+	s := sweeper[board.Alarm]{log: log, due: b.Due, room: room, lane: laneOf,
 		name: func(a board.Alarm) point { return point{a.Space, a.Name, a.At.UnixMilli()} },
 		handle: func(ctx context.Context, a board.Alarm) error {
 			if late != nil {
@@ -77,7 +118,7 @@ func Overdue(ctx context.Context, b interface {
 // Leases is the service that hands leases whose time has run out to recover.
 // What nobody knows is logged and released.
 func Leases(b board.Board, log *slog.Logger, recover func(context.Context, board.Lease) (known bool, err error)) Maintenance {
-	s := sweeper[board.Lease]{log: log, due: b.Expired,
+	s := sweeper[board.Lease]{log: log, due: b.Expired, lane: func(board.Lease) lane { return boardLane },
 		name: func(l board.Lease) point { return point{l.Space, l.Item, l.Token} },
 		handle: func(ctx context.Context, l board.Lease) error {
 			known, err := recover(ctx, l)
@@ -117,41 +158,46 @@ type sweeper[T any] struct {
 	log    *slog.Logger
 	due    func(ctx context.Context, limit int, wait time.Duration) ([]T, error)
 	name   func(T) point
+	lane   func(T) lane
 	handle func(context.Context, T) error
 	room   func() error // nil: there always is
 }
 
 // round sweeps until ctx ends or the board cannot be asked.
 func (s sweeper[T]) round(ctx context.Context) error {
-	backlog := newBacklog[T]()
-	defer backlog.close()
-	handler := func(next func() (T, bool)) {
-		for it, ok := next(); ok; it, ok = next() {
-			s.one(ctx, backlog, it)
-		}
+	var backlogs [lanes]*backlog[T]
+	for l := range lanes {
+		backlogs[l] = newBacklog(l.share(), func(b *backlog[T], it T) { s.one(ctx, b, it) })
+		defer backlogs[l].close()
 	}
-	passed, taken := 0, 0 // in the last look
+	passed, taken, left := 0, 0, 0 // in the last look
 	full := false
 	for ctx.Err() == nil {
 		if was := full; s.room != nil {
 			if full = s.room() != nil; was && !full {
-				backlog.wake()
+				for _, b := range backlogs {
+					b.wake()
+				}
 			}
 		}
 		// What is taken or rests is still due and comes first: the page is larger
 		// by that, so that it hides nothing. Twice what was new, so that a backlog
-		// is not read again for each page of it.
-		due, err := s.due(ctx, sweepPage+passed+2*taken, sweepWait)
+		// is not read again for each page of it; what is left may be so for long where
+		// the outside is waited for, and hides nothing either.
+		due, err := s.due(ctx, sweepPage+passed+2*(taken+left), sweepWait)
 		if err != nil {
 			return err
 		}
-		passed, taken = 0, 0
+		passed, taken, left = 0, 0, 0
 		for _, it := range due {
-			switch backlog.take(s.name(it), it, time.Now(), handler) {
-			case isTaken:
+			l := s.lane(it)
+			switch took := backlogs[l].take(s.name(it), it, time.Now()); {
+			case took == isTaken:
 				taken++
-			case isKnown:
+			case took == isKnown:
 				passed++
+			case l != boardLane:
+				left++
 			}
 		}
 		if freshPart*taken < len(due) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,5 +233,40 @@ func TestALargeFlowThatExistsIsNotWrittenAgain(t *testing.T) {
 		if again := r.submit(q); again != id || c.batches > 0 {
 			t.Errorf("got flow %d after %.0f commits, want flow %d after none", again, c.batches, id)
 		}
+	})
+}
+
+// silentNames are those of an archive that does not answer.
+type silentNames struct{ asked atomic.Int64 }
+
+func (n *silentNames) Holder(ctx context.Context, _ archive.Name) (string, error) {
+	n.asked.Add(1)
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func TestASilentArchiveHoldsUpNoSubmitForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var names silentNames
+		r := newRigOn(t, memboard.Open(), flow.Config{Names: &names})
+		reqs := []flow.Request{{Caller: 1, Plan: many(1)}}
+		for i := range 20 {
+			reqs = append(reqs, flow.Request{Caller: 1, Plan: many(1), Trigger: fmt.Sprint("t", i)})
+		}
+		began := time.Now()
+		got, err := r.flows.Submit(r.ctx, tenant, reqs)
+		if took := time.Since(began); err != nil || took > 6*time.Second {
+			t.Fatalf("it took %v, %v, want five seconds at most", took, err)
+		}
+		for i, rc := range got {
+			if i == 0 && rc.Err != nil || i > 0 && !errors.Is(rc.Err, domain.ErrUnavailable) {
+				t.Errorf("flow %d: got %v, want only that without a name to be made", i, rc.Err)
+			}
+		}
+		if n := names.asked.Load(); n != 1 {
+			t.Errorf("the archive was asked %d times, want once", n)
+		}
+		r.want(got[0].ID, domain.FlowSucceeded)
+		r.stop()
 	})
 }

@@ -93,6 +93,7 @@ type submission struct {
 	now      time.Time
 	drafts   []*draft
 	receipts []Receipt
+	silent   error // the archive has not answered, and is not asked again
 }
 
 // wanted reports whether a flow is still to be made.
@@ -110,10 +111,19 @@ func (s *submission) archived(ctx context.Context, i int) error {
 	if err != nil || recs[0] != nil {
 		return err // the guard finds it
 	}
-	key, err := s.e.cfg.Names.Holder(ctx, name)
-	if errors.Is(err, domain.ErrNotFound) {
+	if s.silent != nil {
+		return s.silent
+	}
+	asking, cancel := context.WithTimeout(ctx, archiveWithin)
+	defer cancel()
+	key, err := s.e.cfg.Names.Holder(asking, name)
+	switch {
+	case errors.Is(err, domain.ErrNotFound):
 		return nil
-	} else if err != nil {
+	case err != nil && asking.Err() != nil && ctx.Err() == nil:
+		s.silent = domain.Unavailablef("the archive has not said within %s whether it has a flow %s of blueprint %q", archiveWithin, name.Trigger, name.Blueprint)
+		return s.silent
+	case err != nil:
 		return err
 	}
 	id, err := domain.ParseFlowKey(key)

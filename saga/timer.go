@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -14,6 +15,10 @@ import (
 // timerSetBy is the field of a timer's record with the version of the instance
 // that set it: one that is set again for the same instant is another one.
 const timerSetBy = "set_by"
+
+// ringWithin bounds the publishing of a timer's event: another timer waits for the
+// handler.
+const ringWithin = 5 * time.Second
 
 // HandleAlarm makes a timer that has come into an event for its instance. The
 // event is on its stream before the alarm is cleared, and has one id however
@@ -63,7 +68,9 @@ func (e *Engine) ring(ctx context.Context, tenant domain.TenantID, key string, r
 	}
 	id := identity("timer", name, saga, correlation, t.Event, strconv.FormatInt(t.DueMs, 10), rec.Get(timerSetBy))
 	ev := &domain.Event{ID: id, Type: t.Event, Saga: saga, Correlation: correlation, Timer: t.DueMs, TimeMs: t.DueMs, Payload: t.Payload}
-	err = e.tell(ctx, name, ev)
+	telling, cancel := context.WithTimeout(ctx, ringWithin)
+	defer cancel()
+	err = e.tell(telling, name, ev)
 	if errors.Is(err, domain.ErrInvalid) {
 		e.text.Error("a timer cannot be told to its instance, and is given up", "context", uint32(tenant), "key", key, "err", err)
 		return nil // it would be the same each time

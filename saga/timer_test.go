@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
+	"github.com/ramet-run/ramet/stream"
 )
 
 func TestATimerThatIsSetAgainForTheSameInstantComesAgain(t *testing.T) {
@@ -52,6 +53,35 @@ func TestATimerThatWasSetAnewIsAnotherOne(t *testing.T) {
 		ring(r.board)
 		if stats, err := r.log.Stats(r.Context(), domain.WorkflowCommands); err != nil || stats.Last != 3 {
 			t.Errorf("%d events, want 3, %v", stats.Last, err)
+		}
+	})
+}
+
+// silentLog is a log that does not answer.
+type silentLog struct{ stream.Log }
+
+func (silentLog) Publish(ctx context.Context, _ ...stream.Message) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestATimerWaitsForASilentStreamNotForLong(t *testing.T) {
+	bubble(t, func(r *rig) {
+		record := layout.SagaKeys{Tenant: "acme"}.Timer("s", "1", 5)
+		b := board.Batch{Space: board.Space(shop)}
+		b.Set(record, board.Field{Name: layout.TimerSaga, Value: "s"}, board.Field{Name: layout.TimerOf, Value: "1"}, board.Field{Name: "set_by", Value: "1"},
+			board.Field{Name: layout.TimerPayload, Value: `{"event":"Tick","due_ms":5}`})
+		r.must(r.board.Commit(r.Context(), *b.SetAlarm(layout.TimerAlarm(record), time.UnixMilli(5))))
+		a := board.Alarm{Space: board.Space(shop), Name: layout.TimerAlarm(record), At: time.UnixMilli(5)}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(r.Context(), time.Hour)
+		defer cancel()
+		ours, err := r.newEngine(r.board, silentLog{r.log}).HandleAlarm(ctx, a)
+		if took := time.Since(began); !ours || err == nil || took > 6*time.Second {
+			t.Errorf("got %v, %v after %v, want an error after five seconds at most", ours, err, took)
+		}
+		if _, there, err := r.board.AlarmOf(r.Context(), board.Space(shop), a.Name); err != nil || !there {
+			t.Errorf("the alarm is gone, %v", err)
 		}
 	})
 }
