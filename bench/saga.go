@@ -50,8 +50,8 @@ func (nothing) Do(context.Context, effect.Call) (json.RawMessage, error) {
 	return json.RawMessage("{}"), nil
 }
 func (nothing) Check(context.Context, domain.TenantID) error { return nil }
-func (nothing) Target() string              { return "nowhere" }
-func (nothing) Close() error                { return nil }
+func (nothing) Target() string                               { return "nowhere" }
+func (nothing) Close() error                                 { return nil }
 
 // openTheatre opens streams, engine and workers. bench is over with stop.
 func openTheatre(r *rig, def *domain.SagaDefinition) *theatre {

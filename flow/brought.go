@@ -39,15 +39,6 @@ func checkMessage(r *Request) error {
 	return nil
 }
 
-// bringer is whose message has brought the plan of a flow; 0 where none has.
-func bringer(f *domain.Flow) domain.ActorID {
-	if !f.BroughtPlan() {
-		return 0
-	}
-	key, _ := domain.ParseMessageKey(f.Message)
-	return key.Caller
-}
-
 // ownAgain is a plan that a message has brought as a flow of the context runs it once more, which is
 // nobody's message any more: what its steps come to is kept for no others, for it may have the name
 // of a blueprint here, and another environment.

@@ -94,7 +94,7 @@ func (t *tending) cached(ctx context.Context, plan *Plan, s *seen, v *verdict, i
 	if err != nil {
 		return CacheAnswer{Err: err.Error()}, nil
 	}
-	sum := cacheSum(plan, step, key, bringer(&s.flow))
+	sum := cacheSum(plan, step, key, senderOf(&s.flow))
 	a.Sum = hex.EncodeToString(sum[:])
 	if s.NoCache || v.at(i).NoCache {
 		return a, nil
@@ -119,14 +119,14 @@ func (t *tending) cached(ctx context.Context, plan *Plan, s *seen, v *verdict, i
 // cacheSum is the sum by which a key is kept: of all that makes the step the same one. A plan
 // that a message brought may have the name of a blueprint here: it finds nothing of it, nor of what
 // another has brought, and leaves them nothing.
-func cacheSum(plan *Plan, step *domain.Step, key string, bringer domain.ActorID) [32]byte {
+func cacheSum(plan *Plan, step *domain.Step, key string, sender domain.ActorID) [32]byte {
 	text, err := json.Marshal(struct {
 		Blueprint, Step, Key, Script string
 		Type                         domain.ScriptType
 		Effect                       *domain.EffectCall
 		Artifacts                    []string
-		Bringer                      domain.ActorID `json:",omitzero"`
-	}{plan.Name, step.Name, key, step.Script, step.ScriptType, step.Effect, step.Artifacts, bringer})
+		Sender                       domain.ActorID `json:",omitzero"`
+	}{plan.Name, step.Name, key, step.Script, step.ScriptType, step.Effect, step.Artifacts, sender})
 	if err != nil {
 		panic("BUG: a step cannot be written as JSON: " + err.Error())
 	}
