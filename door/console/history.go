@@ -78,10 +78,13 @@ func (v *visit) acts(object string) (list []happening, err error) {
 }
 
 // past are the verbs of the audit log as one tells of them.
-var past = map[string]string{"approve": "approved", "apply": "applied", "backfill": "began a backfill of", "backfill_cancel": "ended the backfill of", "cancel": "cancelled",
-	"create": "created", "delete": "deleted", "discard": "discarded", "done": "marked as done", "drop": "dropped", "fork": "forked", "pause": "paused",
-	"reject": "rejected", "replay": "replayed", "rerun": "ran again", "resume": "resumed", "retry": "retried", "set": "set", "signal": "sent a signal to", "skip": "accepted",
-	"submit": "submitted", "test": "tested", "trigger": "triggered", "update": "changed"}
+var past = map[string]string{
+	"approve": "approved", "apply": "applied", "backfill": "began a backfill of", "backfill_cancel": "ended the backfill of", "cancel": "cancelled",
+	"create": "created", "delete": "deleted", "discard": "discarded", "done": "marked as done", "drop": "dropped",
+	"fork": "forked", "pause": "paused", "reject": "rejected", "replay": "replayed", "rerun": "ran again",
+	"resume": "resumed", "retry": "retried", "set": "set", "signal": "sent a signal to", "skip": "accepted",
+	"submit": "submitted", "test": "tested", "trigger": "triggered", "update": "changed",
+}
 
 // actText says what somebody did to the thing that is looked at, or was kept from; the line's
 // detail names the step to which it was done.

@@ -63,7 +63,13 @@ func (k *known[T]) get(v *visit, ask func(*visit) (found[T], error)) (T, error) 
 	if last.looked >= largeFrom {
 		select {
 		case a.turn <- struct{}{}:
-			go a.anew(v, ask)
+			later := *v // the page is written meanwhile
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), anewWithin)
+			later.r = v.r.WithContext(ctx)
+			go func() {
+				defer cancel()
+				a.anew(&later, ask)
+			}()
 		default: // somebody asks
 		}
 		return last.what, nil
@@ -87,11 +93,7 @@ func (k *known[T]) get(v *visit, ask func(*visit) (found[T], error)) (T, error) 
 // anew asks for a page that does not wait for it, and gives the turn back.
 func (a *answer[T]) anew(v *visit, ask func(*visit) (found[T], error)) {
 	defer func() { <-a.turn }()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), anewWithin)
-	defer cancel()
-	later := *v // the page is written meanwhile
-	later.r = v.r.WithContext(ctx)
-	f, err := ask(&later)
+	f, err := ask(v)
 	if err != nil {
 		f = found[T]{} // the next page asks for itself, and says why it cannot
 	}
