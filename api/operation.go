@@ -44,8 +44,7 @@ type Operation struct {
 	Waits bool
 	// Again says of what changes something that sent twice it does what it does once, without a key.
 	Again bool
-	// Keyed has it know a request again by its key, as those with the right to create do: it makes
-	// something under another right.
+	// Keyed has it know a request again by its key, though its right is another than to create.
 	Keyed bool
 
 	// Bytes is the media type of an answer that is no JSON, but [Bytes] as they come. "": JSON.
