@@ -28,9 +28,10 @@ func actions(name string, text []byte) (*Imported, error) {
 		return nil, domain.Invalidf("it has no jobs; want a workflow")
 	}
 	b := &domain.Blueprint{Name: namer{}.name(cmpText(f.text("name"), name), "workflow")}
-	w := &actionsReader{in: in, b: b, names: namer{}, of: map[string]string{}, params: map[string]string{}, inputs: map[string]bool{}, secrets: map[string]bool{}}
+	w := &actionsReader{in: in, b: b, names: namer{}, of: map[string]string{}, params: map[string]string{}, inputs: map[string]bool{}, secrets: map[string]bool{}, line: map[string]int{}}
 	for _, k := range jobs.keys {
 		w.of[k.Value] = w.names.name(k.Value, "job")
+		w.line[w.of[k.Value]] = k.Line
 	}
 	w.starts(f)
 	b.Env, b.Secrets = w.env(f, nil)
@@ -43,7 +44,7 @@ func actions(name string, text []byte) (*Imported, error) {
 			b.Steps, late[s.Name] = append(b.Steps, s), after
 		}
 	}
-	phases(b.Steps, late)
+	w.phases(late)
 	if len(b.Steps) > 1 || b.Steps != nil && b.Steps[0].Listed() {
 		b.OnError = domain.OnErrorContinue // jobs that do not need the one that failed go on there
 	}
@@ -65,7 +66,8 @@ type actionsReader struct {
 	inputs  map[string]bool
 	secrets map[string]bool // that are named
 	run     actionsRun
-	stop    string // lines that stop all scripts, for what there is in no variable
+	line    map[string]int // of each job, by our name
+	stop    string         // lines that stop all scripts, for what there is in no variable
 }
 
 // actionsRun is how a `run` is run.
@@ -81,7 +83,8 @@ type actionsJob struct {
 
 // phases lets those steps that come whatever became of the steps before them begin in a later
 // phase, and what needs them, too.
-func phases(steps []domain.Step, late map[string]bool) {
+func (w *actionsReader) phases(late map[string]bool) {
+	steps := w.b.Steps
 	phase := map[string]int{}
 	for range steps { // as often as a chain of them can be long
 		for i := range steps {
@@ -95,6 +98,7 @@ func phases(steps []domain.Step, late map[string]bool) {
 			}
 		}
 	}
+	w.afterSkipped(late, phase)
 	for i := range steps {
 		s := &steps[i]
 		if s.Phase = phase[s.Name]; late[s.Name] {
@@ -161,9 +165,13 @@ func (w *actionsReader) defaults(f *fields, run actionsRun) actionsRun {
 	return run
 }
 
+// actionsTimeout is how long a job may take that does not say so.
+const actionsTimeout = domain.Span(360 * 60)
+
 // job reads a job; late is set where it comes whatever became of those that it needs.
 func (w *actionsReader) job(name string, f *fields) (s domain.Step, late bool) {
 	s = domain.Step{Name: name, Summary: f.text("name")}
+	windows := false
 	for _, on := range f.texts("needs") {
 		if ours := w.of[on]; ours != "" && ours != name && !slices.Contains(s.Needs, ours) {
 			s.Needs = append(s.Needs, ours)
@@ -173,8 +181,11 @@ func (w *actionsReader) job(name string, f *fields) (s domain.Step, late bool) {
 	}
 	if n := f.take("runs-on"); n != nil {
 		f.note(n, "%s: it runs on any node; `affinity` names labels that a node must have", f.at("runs-on"))
+		windows = strings.Contains(textOf(n), "windows")
 	}
-	s.Timeout = f.span(60, "timeout-minutes")
+	if s.Timeout = f.span(60, "timeout-minutes"); s.Timeout == 0 {
+		s.Timeout = actionsTimeout
+	}
 	if n := f.take("continue-on-error"); n != nil {
 		if s.MayFail = n.Value == "true"; !s.MayFail && n.Value != "false" {
 			f.note(n, "%s: %s is not computed here; that it fails counts", f.at("continue-on-error"), n.Value)
@@ -197,7 +208,9 @@ func (w *actionsReader) job(name string, f *fields) (s domain.Step, late bool) {
 	env, secrets := w.env(f, j)
 	maps.Copy(j.env, env)
 	maps.Copy(j.secrets, secrets)
-	j.run = w.defaults(f, w.run)
+	if j.run = w.defaults(f, w.run); windows {
+		j.run.shell = cmpText(j.run.shell, "pwsh")
+	}
 	if n := f.take("uses"); n != nil {
 		w.another(f, n, &s, j)
 	} else {
@@ -224,10 +237,12 @@ func (w *actionsReader) condition(f *fields, n *yaml.Node, s *domain.Step, j *ac
 	}
 	e, err := parseExpr(text)
 	if err == nil {
-		late = e.calls("always") || e.calls("failure")
+		if late = e.calls("always") || e.calls("failure") || e.calls("cancelled") || e.calls("success") && e.loose(); !late {
+			e.plain()
+		}
 		s.When, err = e.rhai(func(name string) (string, error) { return w.rhaiName(name, s) })
 	} else {
-		late = strings.Contains(text, "always()") || strings.Contains(text, "failure()")
+		late = strings.Contains(text, "always()") || strings.Contains(text, "failure()") || strings.Contains(text, "cancelled()")
 	}
 	if err == nil && len(s.When) > domain.MaxWhenBytes {
 		err = fmt.Errorf("it is too long for `when`")
@@ -239,6 +254,9 @@ func (w *actionsReader) condition(f *fields, n *yaml.Node, s *domain.Step, j *ac
 		f.note(n, "%s: write it as `when`; the script stops until then: %s (%v)", f.at("if"), n.Value, err)
 	case s.When == "true":
 		s.When = ""
+	}
+	if len(s.Needs) == 0 {
+		s.When = strings.ReplaceAll(strings.ReplaceAll(s.When, goodState, "true"), badState, "false")
 	}
 	if late = late && len(s.Needs) > 0; late {
 		f.note(n, "%s: it became a step of a later phase, which begins whatever came of those before", f.at("if"))

@@ -12,7 +12,8 @@ import (
 	"github.com/ramet-run/ramet/internal/pattern"
 )
 
-// This file makes the script of a job of the steps that it has in a workflow.
+// This file makes the script of a job of the steps that it has in a workflow. Each step is a process of its
+// own, as it is there: what it sets in its shell, and that it ends, is not the next one's affair.
 
 // script makes the script of a job.
 func (w *actionsReader) script(f *fields, s *domain.Step, j *actionsJob) string {
@@ -179,25 +180,22 @@ func (w *actionsReader) command(f *fields, j *actionsJob) string {
 		run = stops("an output of several lines") + run
 	}
 	stop := ""
-	first, _ := word(shell + " ")
-	if first == "python" && expression().MatchString(run) {
+	by := actionsShell(shell)
+	first, _ := word(by + " ")
+	if first == "python3" && expression().MatchString(run) {
 		f.in.note(line, "%s: ${{ … }} is put into no Python, and the script stops there: write os.environ[…] with a variable of `env`", f.at("run"))
 		stop = stops("an expression in this Python")
 	} else {
 		run = w.replace(run, line, j)
 	}
-	switch first {
-	case "", "sh":
-	case "bash":
-		run = "bash -eo pipefail <<'SCRIPT'\n" + run + "\nSCRIPT"
-	case "python":
-		run = stop + "python3 - <<'SCRIPT'\n" + run + "\nSCRIPT"
-	default:
+	if by == "" {
 		f.in.note(line, "%s: %s is not a shell that is known: the script stops there until it is written", f.at("shell"), shell)
-		run = stops("the shell "+shell) + run
+		run = stops("the shell "+shell) + run + "\n"
+	} else {
+		run = stop + interpreted(by, run)
 	}
 	if dir == "" && len(own) == 0 && !soft {
-		return run + "\n"
+		return run
 	}
 	var b strings.Builder
 	b.WriteString("(\n")
@@ -209,13 +207,33 @@ func (w *actionsReader) command(f *fields, j *actionsJob) string {
 		fmt.Fprintf(&b, "export %s=%s\n", name, w.quoted(own[name], f.line, j))
 	}
 	if dir != "" {
-		b.WriteString("cd " + shellWord(w.replace(dir, f.line, j)) + "\n")
+		b.WriteString("cd " + shellWord(w.replace(dir, f.line, j)) + " || exit\n") // of what may fail `set -e` says nothing
 	}
-	b.WriteString(run + "\n)")
+	b.WriteString(run + ")")
 	if soft {
 		b.WriteString(" || true")
 	}
 	return b.String() + "\n"
+}
+
+// actionsShells are how a `run` is run by the shell that it names; "" is that it names none.
+var actionsShells = map[string]string{"": "bash -e", "bash": "bash --noprofile --norc -eo pipefail", "sh": "sh -e", "python": "python3"}
+
+// ownShell is a command of its own, with {0} for the script.
+var ownShell = pattern.Late(`^((?:sh|bash|python3?)(?: -[^{}$` + "`" + `"';|&<>]*)?) \{0\}$`)
+
+// actionsShell is the program that runs a `run`, with its options; "" for one that is not known.
+func actionsShell(shell string) string {
+	if by, known := actionsShells[shell]; known {
+		return by
+	}
+	if m := ownShell().FindStringSubmatch(shell); m != nil {
+		if rest, ok := strings.CutPrefix(m[1], "python"); ok {
+			return "python3" + strings.TrimPrefix(rest, "3")
+		}
+		return m[1]
+	}
+	return ""
 }
 
 // quoted is a value as a word of a shell, in which only expressions count.

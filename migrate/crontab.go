@@ -21,6 +21,7 @@ var cronWords = map[string]string{"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 
 
 func crontab(text []byte, users bool) (*Imported, error) {
 	in := &Imported{}
+	zoned := false
 	names, env, zone, shell := namer{}, map[string]string{}, "", ""
 	for i, line := range strings.Split(string(text), "\n") {
 		n := i + 1
@@ -31,8 +32,11 @@ func crontab(text []byte, users bool) (*Imported, error) {
 		if m := cronVariable().FindStringSubmatch(line); m != nil {
 			value := strings.Trim(m[2], `"'`)
 			switch m[1] {
-			case "CRON_TZ", "TZ":
+			case "CRON_TZ":
 				zone = value
+			case "TZ":
+				in.note(n, "TZ: it is what the lines below find in their environment; it moves no times, which CRON_TZ does")
+				env = withValue(env, m[1], template.Escape(value))
 			case "MAILTO", "MAILFROM":
 				in.note(n, "%s: nobody is mailed; a step of kind effect can be a mail", m[1])
 			case "SHELL":
@@ -55,6 +59,10 @@ func crontab(text []byte, users bool) (*Imported, error) {
 			user, rest := word(command)
 			command = rest
 			in.note(n, "user %s: a script runs as what the node's walls make of it; contexts say whose it is", user)
+		}
+		if zone == "" && !zoned {
+			zoned = true
+			in.note(n, "its times are by the zone of the machine there, here by UTC: set `zone` of the schedules, or CRON_TZ before them")
 		}
 		cronJob(in, n, names, when, command, zone, shell, env)
 	}
@@ -131,6 +139,8 @@ func cronJob(in *Imported, n int, names namer, when, command, zone, shell string
 		in.note(n, "what it writes elsewhere is not in its log: ramet job logs shows what it says")
 	}
 	in.ownPlaces(n, command)
+	in.farPlaces(n, command)
+	in.leavesBehind(n, command)
 	if err := domain.ValidateEnv(env); err != nil {
 		in.note(n, "%v; the line is left out", err)
 		return
@@ -144,7 +154,7 @@ func cronJob(in *Imported, n int, names namer, when, command, zone, shell string
 	}
 	in.Schedules = append(in.Schedules, s)
 	in.Blueprints = append(in.Blueprints, &domain.Blueprint{Name: name, Env: env,
-		Steps: []domain.Step{{Name: "run", Script: script, ScriptType: domain.ScriptShell}}})
+		Steps: []domain.Step{{Name: "run", Script: script, ScriptType: domain.ScriptShell, Timeout: unlimited}}})
 }
 
 var flockOption = pattern.Late(`^-[A-Za-z]*n|^--nb$|^--non-?block$`)

@@ -174,6 +174,9 @@ func (d *daguReader) schedules(f *fields) {
 		if rest, ok := strings.CutPrefix(cron, "CRON_TZ="); ok {
 			zone, cron = word(rest)
 		}
+		if zone == "" {
+			d.in.note(of.line, "schedule: its times are by the zone of the machine there, here by UTC: set `zone` of the schedule, or CRON_TZ= before its times")
+		}
 		d.in.schedule(of.line, names, d.b.Name, cron, zone, domain.OverlapSkip)
 	}
 }
@@ -408,6 +411,9 @@ func (d *daguReader) step(f *fields, s *domain.Step, timeout domain.Span) {
 	if marks && understood {
 		d.marked(f, s, codes)
 	}
+	if s.Script != "" && s.Timeout == 0 {
+		s.Timeout = unlimited
+	}
 	f.rest()
 }
 
@@ -446,7 +452,8 @@ func (d *daguReader) retry(f *fields) *domain.Retry {
 // script makes the script of a step, of a shell where it must be one; own is what it leaves as a
 // param, where it does. What is not understood stops until it is written.
 func (d *daguReader) script(f *fields, s *domain.Step, shells bool) (own string, understood bool) {
-	command, script := strings.Join(f.texts("command", "cmd"), "\n"), f.text("script")
+	list := d.commands(f)
+	command, script := strings.Join(list, "\n"), f.text("script")
 	shell := f.text("shell")
 	if n := f.take("run", "call"); n != nil {
 		return "", d.another(f, n, s)
@@ -461,17 +468,21 @@ func (d *daguReader) script(f *fields, s *domain.Step, shells bool) (own string,
 		}
 		return "", false
 	}
-	first, _ := word(cmpText(shell, d.shell) + " ")
-	switch interpreter, _ := word(command); {
+	by := cmpText(shell, d.shell)
+	first, options := word(by)
+	switch {
 	case !shells && script != "" && (strings.HasPrefix(command, "python") || strings.HasPrefix(first, "python")):
 		s.ScriptType = domain.ScriptPython
-	case script != "" && command != "" && interpreter != "sh" && interpreter != "bash":
-		script = command + " <<'SCRIPT'\n" + strings.TrimRight(script, "\n") + "\nSCRIPT\n"
-	case script == "":
-		script = command
-	}
-	if base := path.Base(first); script != "" && s.ScriptType == domain.ScriptShell && first != "" && base != "sh" && base != "direct" {
-		script = cmpText(shell, d.shell) + " <<'SCRIPT'\n" + strings.TrimRight(script, "\n") + "\nSCRIPT\n"
+	case script != "" && command == "sh": // as it is
+	case script != "" && command != "":
+		script = interpreted(command, script)
+	default:
+		if path.Base(first) == "sh" && options == "" {
+			by = "sh"
+		} else if path.Base(first) == "direct" {
+			by = ""
+		}
+		script = daguScript(by, cmpText(script, command), list)
 	}
 	if script == "" {
 		d.in.note(f.line, "%s: it runs nothing that is understood", s.Name)
@@ -591,6 +602,66 @@ func (d *daguReader) marked(f *fields, s *domain.Step, codes []string) {
 		return
 	}
 	s.Script = succeeds(s.Script, codes)
+}
+
+// commands are the commands of a step. A list has one in each of its entries; up to 1.24 it was one command and its
+// arguments, and nothing tells them apart but what they look like.
+func (d *daguReader) commands(f *fields) []string {
+	line := f.lineOf("command", "cmd")
+	list := f.texts("command", "cmd")
+	if len(list) < 2 || strings.ContainsAny(list[0], " \t\n") {
+		return list
+	}
+	if !slices.ContainsFunc(list[1:], func(word string) bool { return strings.HasPrefix(word, "-") }) {
+		d.in.note(line, "%s: each entry became a command; of older versions of Dagu it is one command and its arguments: write it as one text then", f.at("command"))
+		return list
+	}
+	d.in.note(line, "%s: it became one command and its arguments, as the entries look so; newer versions of Dagu run each entry as a command", f.at("command"))
+	for i := range list[1:] {
+		list[i+1] = shellWord(list[i+1])
+	}
+	return []string{strings.Join(list, " ")}
+}
+
+// shebang is what a script wants to be run by.
+var shebang = pattern.Late(`^#!\s*(?:/\S*/env\s+(?:-S\s+)?)?(\S.*)\n`)
+
+// daguScript is a script, or some commands, as they are run there: each of these in a shell of its own, until one fails.
+// by is the shell that is named; without one it is sh -e, or what the script names.
+func daguScript(by, script string, list []string) string {
+	if script == "" {
+		return ""
+	}
+	one := func(text string) string {
+		if by == "" || by == "sh" {
+			return "(\n" + strings.TrimRight(text, "\n") + "\n)\n"
+		}
+		return interpreted(by, text)
+	}
+	if m := shebang().FindStringSubmatch(script); by == "" && m != nil {
+		return interpreted(strings.TrimSpace(m[1]), script)
+	}
+	stops := ""
+	if by == "" && strings.ContainsAny(strings.TrimSpace(script), "\n;") {
+		stops = "set -e\n"
+	}
+	switch {
+	case len(list) > 1 && by == "sh":
+		var all []string
+		for _, text := range list {
+			all = append(all, strings.TrimRight(one(text), "\n")+" || exit\n")
+		}
+		return strings.Join(all, "")
+	case len(list) > 1:
+		stops = "set -e\n"
+		script = ""
+		for _, text := range list {
+			script += one(text)
+		}
+	case by != "" && by != "sh":
+		script = one(script)
+	}
+	return stops + script
 }
 
 // output is the name under which what follows finds what a step prints.

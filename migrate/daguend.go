@@ -93,7 +93,7 @@ func (d *daguReader) conditions(f *fields, s *domain.Step) {
 		fmt.Fprintf(&b, "%sif %s; then\n  echo 'a precondition is not met'\n  exit 0\nfi\n", absentLines(c.text, d), d.shellTest(c))
 	}
 	if b.Len() > 0 {
-		look := domain.Step{Name: d.names.name(s.Name+"_precondition", "precondition"), ScriptType: domain.ScriptShell, Env: s.Env,
+		look := domain.Step{Name: d.names.name(s.Name+"_precondition", "precondition"), ScriptType: domain.ScriptShell, Env: s.Env, Timeout: unlimited,
 			Needs: slices.Clone(s.Needs), Script: d.begins() + b.String() + "echo met=yes >>\"$RAMET_RESULT\"\n"}
 		d.looks = append(d.looks, look)
 		d.in.note(line, "%s: the step %s looks at them, on whatever node it runs", f.at("preconditions"), look.Name)

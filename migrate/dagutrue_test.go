@@ -31,7 +31,7 @@ func TestBranchesOfDaguGoOn(t *testing.T) {
 	if b.OnError != domain.OnErrorContinue {
 		t.Errorf("on_error is %q", b.OnError)
 	}
-	if b.Steps[0].Timeout != 2 || b.On.Failed.Timeout != 0 || !noted(in, 2, "no time limit as a whole") {
+	if b.Steps[0].Timeout != 2 || b.On.Failed.Timeout == 2 || !noted(in, 2, "no time limit as a whole") {
 		t.Errorf("the time limit became %d, of the handler %d: %v", b.Steps[0].Timeout, b.On.Failed.Timeout, in.Notes)
 	}
 }

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ramet-run/ramet/internal/pattern"
@@ -136,6 +137,24 @@ func (e *expr) calls(name string) bool {
 // badState is a Rhai condition: something before ended badly.
 const badState = `needs.values().some(|n| n.state == "failed" || n.state == "errored")`
 
+// goodState is one: all before ended well.
+const goodState = `needs.values().all(|n| n.state == "succeeded" || n.state == "failed_accepted")`
+
+// loose reports whether a condition may hold though success() does not.
+func (e *expr) loose() bool {
+	return slices.ContainsFunc(e.args, func(a *expr) bool { return (e.op == "!" || e.op == "||") && a.calls("success") || a.loose() })
+}
+
+// plain is a condition of what is done only where all before ended well: there success() says nothing more.
+func (e *expr) plain() {
+	if e.op == "call" && e.text == "success" {
+		e.text = "always"
+	}
+	for _, a := range e.args {
+		a.plain()
+	}
+}
+
 // exprWords are what functions of theirs are in Rhai.
 var exprWords = map[string]string{"contains": "contains", "startsWith": "starts_with", "endsWith": "ends_with"}
 
@@ -171,6 +190,8 @@ func (e *expr) rhai(value func(name string) (string, error)) (string, error) {
 		return "", err
 	}
 	switch {
+	case e.op == "!" && args[0] == "false":
+		return "true", nil // !cancelled()
 	case e.op == "!":
 		return "!(" + args[0] + ")", nil
 	case len(args) == 2 && e.op != "call":
@@ -181,8 +202,12 @@ func (e *expr) rhai(value func(name string) (string, error)) (string, error) {
 			return "(" + args[0] + " || " + args[1] + ")", nil
 		}
 		return args[0] + " " + e.op + " " + args[1], nil
-	case e.op == "call" && (e.text == "always" || e.text == "success") && len(args) == 0:
+	case e.op == "call" && e.text == "always" && len(args) == 0:
 		return "true", nil
+	case e.op == "call" && e.text == "cancelled" && len(args) == 0:
+		return "false", nil // of a flow that is cancelled nothing more is done
+	case e.op == "call" && e.text == "success" && len(args) == 0:
+		return goodState, nil
 	case e.op == "call" && e.text == "failure" && len(args) == 0:
 		return badState, nil
 	case e.op == "call" && exprWords[e.text] != "" && len(args) == 2:

@@ -22,15 +22,18 @@ func TestConditionsOfJobs(t *testing.T) {
 		"success() && inputs.level == 1":                                     `params.level == "1"`,
 		"always()":                                                           "",
 		"always() && inputs.level == 'a'":                                    `params.level == "a"`,
-		"failure()":                                                          `needs.values().some(|n| n.state == "failed" || n.state == "errored")`,
-		"github.ref == 'refs/heads/main'":                                    "stops: github.ref has no counterpart",
-		"needs.second.outputs.x == 'y'":                                      "stops: it does not need the job",
-		"inputs.level == ":                                                   "stops: it ends too early",
-		"inputs.level = 'a'":                                                 "stops: ",
-		"contains(inputs.level":                                              "stops: contains(…): a parenthesis is missing",
-		"hashFiles('x') == 'y'":                                              "stops: hashFiles() has no counterpart",
-		strings.Repeat("!", 100) + "inputs.level":                            "stops: it ends too early",
-		strings.Repeat("(", 100) + "inputs.level":                            "stops: it ends too early",
+		"failure()":                                                          `(needs.first.state == "failed" || needs.first.state == "errored")`,
+		"!cancelled()":                                                       "",
+		"success() || failure()": `((needs.first.state != "failed" && needs.first.state != "errored" && needs.first.state != "skipped" && ` +
+			`needs.first.state != "skipped_by_failure" && needs.first.state != "skipped_by_error") || (needs.first.state == "failed" || needs.first.state == "errored"))`,
+		"github.ref == 'refs/heads/main'":         "stops: github.ref has no counterpart",
+		"needs.second.outputs.x == 'y'":           "stops: it does not need the job",
+		"inputs.level == ":                        "stops: it ends too early",
+		"inputs.level = 'a'":                      "stops: ",
+		"contains(inputs.level":                   "stops: contains(…): a parenthesis is missing",
+		"hashFiles('x') == 'y'":                   "stops: hashFiles() has no counterpart",
+		strings.Repeat("!", 100) + "inputs.level": "stops: it ends too early",
+		strings.Repeat("(", 100) + "inputs.level": "stops: it ends too early",
 	} {
 		workflow := fmt.Sprintf("on: {workflow_dispatch: {inputs: {level: }}}\njobs:\n  first: {steps: [{run: x}]}\n"+
 			"  job:\n    needs: first\n    if: %q\n    steps: [{run: make}]\n", cond)
@@ -48,7 +51,7 @@ func TestConditionsOfJobs(t *testing.T) {
 		} else if s.When != want || strings.Contains(s.Script, "UNKNOWN") {
 			t.Errorf("%s: got %q, want %q; %s", cond, s.When, want, notes)
 		}
-		if late := strings.Contains(cond, "always()") || strings.Contains(cond, "failure()"); late != (s.Phase == 1) {
+		if late := strings.Contains(cond, "always()") || strings.Contains(cond, "failure()") || strings.Contains(cond, "cancelled()"); late != (s.Phase == 1) {
 			t.Errorf("%s: it is of phase %d", cond, s.Phase)
 		}
 	}

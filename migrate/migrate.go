@@ -101,19 +101,24 @@ func Import(format, path string, text []byte) (*Imported, error) {
 		}
 	}
 	if format == "dagu" || format == "github-actions" { // of a crontab each line has its note
-		in.places(text)
+		in.places(text, format == "dagu") // a job of Actions ends what it has left running, too
 	}
 	slices.SortStableFunc(in.Notes, func(a, b Note) int { return cmp.Compare(a.Line, b.Line) })
 	return in, nil
 }
 
-// places notes once for a text that scripts in it name folders which each job has of its own.
-func (in *Imported) places(text []byte) {
+// places notes once for a text that scripts in it name folders which each job has of its own, and once
+// that they name some which they do not see, or leave processes behind.
+func (in *Imported) places(text []byte, behind bool) {
+	own, far := false, false
 	line := 0
 	for one := range strings.Lines(string(text)) {
-		if line++; !strings.HasPrefix(strings.TrimSpace(one), "#") && in.ownPlaces(line, one) {
-			return
+		if line++; strings.HasPrefix(strings.TrimSpace(one), "#") {
+			continue
 		}
+		own = own || in.ownPlaces(line, one)
+		far = far || in.farPlaces(line, one)
+		behind = behind && !in.leavesBehind(line, one)
 	}
 }
 
