@@ -17,6 +17,8 @@ import (
 const (
 	// noteEvery is how often what started nothing is written, for each webhook at each node.
 	noteEvery = 10 * time.Second
+	// settleTime bounds how long a node that stops writes down what it has gathered.
+	settleTime = 5 * time.Second
 	// maxError bounds an error that is kept, in bytes.
 	maxError = 300
 )
@@ -246,19 +248,47 @@ func (s *Store) Settle(ctx context.Context, tenant domain.TenantID, a Asked, err
 		return
 	}
 	now := time.Now()
-	n := s.gather(place{tenant, a.Webhook.Name}, err, now)
-	if n == nil {
-		return
+	if n := s.gather(place{tenant, a.Webhook.Name}, err, now); n != nil {
+		s.record(ctx, tenant, a.Webhook, n)
 	}
-	key := layout.Webhook(a.Webhook.Name)
+}
+
+// Run waits until ctx ends, and writes down what is gathered then: who asks after the next start sees no
+// smaller numbers than before. What comes later is written at once.
+func (s *Store) Run(ctx context.Context) error {
+	<-ctx.Done()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	s.mu.Lock()
+	s.ending = true
+	left := s.notes
+	s.notes = map[place]*note{}
+	s.mu.Unlock()
+	for p, n := range left {
+		if n.ignored+n.refused == 0 {
+			continue
+		}
+		w, _, err := s.read(ctx, p.tenant, p.name)
+		if err == nil {
+			s.record(ctx, p.tenant, w, n)
+		} else if !errors.Is(err, domain.ErrNotFound) { // one that is gone needs no numbers
+			s.log.Warn("what a webhook refused is not written down", "context", uint32(p.tenant), "webhook", p.name, "err", err)
+		}
+	}
+	return nil
+}
+
+// record writes down what became of deliveries that made no flow.
+func (s *Store) record(ctx context.Context, tenant domain.TenantID, w *domain.Webhook, n *note) {
+	key := layout.Webhook(w.Name)
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
-	layout.WebhookGuard(&b, a.Webhook)
+	layout.WebhookGuard(&b, w)
 	if n.ignored > 0 {
 		b.Add(key, layout.WebhookIgnored, n.ignored)
 	}
 	if n.refused > 0 {
 		b.Add(key, layout.WebhookRefused, n.refused)
-		if n.provenMs != 0 || !a.Webhook.State.ProvenRefused() { // strangers do not hide what is wrong for others
+		if n.provenMs != 0 || !w.State.ProvenRefused() { // strangers do not hide what is wrong for others
 			b.Set(key, board.Field{Name: layout.WebhookRefusedMs, Value: strconv.FormatInt(n.atMs, 10)},
 				board.Field{Name: layout.WebhookLastError, Value: n.why})
 		}
@@ -267,7 +297,7 @@ func (s *Store) Settle(ctx context.Context, tenant domain.TenantID, a Asked, err
 		}
 	}
 	if err := s.board.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) { // of one that has changed the next one is written
-		s.log.Warn("what a webhook refused is not written down", "context", uint32(tenant), "webhook", a.Webhook.Name, "err", err)
+		s.log.Warn("what a webhook refused is not written down", "context", uint32(tenant), "webhook", w.Name, "err", err)
 	}
 }
 
@@ -298,7 +328,7 @@ func (s *Store) gather(p place, err error, now time.Time) *note {
 			n.why, n.atMs = domain.PlainText(why, maxError), now.UnixMilli()
 		}
 	}
-	if now.Sub(n.written) < noteEvery {
+	if !s.ending && now.Sub(n.written) < noteEvery {
 		return nil
 	}
 	out := *n

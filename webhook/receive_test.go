@@ -546,3 +546,27 @@ func BenchmarkReceive(b *testing.B) {
 		})
 	}
 }
+
+// TestWhatIsGatheredIsWrittenAtTheEnd of a node: the next one counts on from there.
+func TestWhatIsGatheredIsWrittenAtTheEnd(t *testing.T) {
+	r := newRig(t)
+	r.create(domain.Webhook{})
+	for range 3 {
+		if _, err := r.send(signed("another secret", "{}")); !errors.Is(err, domain.ErrUnauthenticated) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := r.hooks.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.send(signed("another secret", "{}")); err == nil { // one that the door still answers
+		t.Fatal("a wrong signature is taken")
+	}
+	next := webhook.New(r.b, secret.New(r.b, secret.Config{KeyFile: t.TempDir() + "/key"}), nil)
+	w, err := next.Show(t.Context(), tenant, "deploy")
+	if err != nil || w.State.Refused != 4 {
+		t.Errorf("the next node counts %+v, %v; want 4 refused", w, err)
+	}
+}

@@ -45,6 +45,11 @@ type Store struct {
 	made  secret.Sealed // the decoy; Text "": not yet
 	// unread are the webhooks of which it was logged that their secrets cannot be read.
 	unread map[place]bool
+	mu     sync.Mutex
+	rates  map[place]*rate
+	notes  map[place]*note
+	ending bool          // the node stops: nothing more is gathered
+	made   secret.Sealed // the decoy; Text "": not yet
 }
 
 // place is a webhook of a context.

@@ -108,6 +108,7 @@ func (p *parts) starters(cfg config, parts *service.Parts) {
 	}
 	hooks := webhook.New(precondition.Over(p.board), p.vault, p.log)
 	hooks.Observe(p.metrics)
+	p.services = append(p.services, hooks.Run)
 	parts.Webhooks, parts.PublicURL = hooks, strings.TrimSuffix(cfg.PublicURL, "/")
 	p.metrics.ExpectDeliveries(webhook.Outcomes...)
 	parts.ListenersUnserved = func(ctx context.Context, t domain.TenantID) ([]domain.Finding, error) {
