@@ -39,17 +39,13 @@ type Store struct {
 	seed     maphash.Seed // of the sums of ids
 	observer Observer
 
-	mu    sync.Mutex
-	rates map[place]*rate
-	notes map[place]*note
-	made  secret.Sealed // the decoy; Text "": not yet
-	// unread are the webhooks of which it was logged that their secrets cannot be read.
-	unread map[place]bool
 	mu     sync.Mutex
 	rates  map[place]*rate
 	notes  map[place]*note
 	ending bool          // the node stops: nothing more is gathered
 	made   secret.Sealed // the decoy; Text "": not yet
+	// unread are the webhooks of which it was logged that their secrets cannot be read.
+	unread map[place]bool
 }
 
 // place is a webhook of a context.
