@@ -28,7 +28,8 @@ func actions(name string, text []byte) (*Imported, error) {
 		return nil, domain.Invalidf("it has no jobs; want a workflow")
 	}
 	b := &domain.Blueprint{Name: namer{}.name(cmpText(f.text("name"), name), "workflow")}
-	w := &actionsReader{in: in, b: b, names: namer{}, of: map[string]string{}, params: map[string]string{}, inputs: map[string]bool{}, secrets: map[string]bool{}, line: map[string]int{}}
+	w := &actionsReader{in: in, b: b, names: namer{}, of: map[string]string{}, params: map[string]string{}, inputs: map[string]bool{},
+		secrets: map[string]bool{}, line: map[string]int{}}
 	for _, k := range jobs.keys {
 		w.of[k.Value] = w.names.name(k.Value, "job")
 		w.line[w.of[k.Value]] = k.Line

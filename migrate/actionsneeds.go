@@ -49,8 +49,9 @@ func (w *actionsReader) afterSkipped(late map[string]bool, phase map[string]int)
 			s.When = ""
 		}
 		if at := slices.IndexFunc(before, func(on string) bool { return late[on] }); at >= 0 {
-			w.in.note(w.line[s.Name], "jobs.%s: it comes after %s, which is done whatever became of the jobs before that; there %s is skipped where one of "+
-				"those failed or was skipped, here it is done: have %s hand on how they ended, as a result, and ask for it in `when`", s.Name, before[at], s.Name, before[at])
+			w.in.note(w.line[s.Name], "jobs.%s: it comes after %s, which is done whatever became of the jobs before that; there %s is skipped where "+
+				"one of those failed or was skipped, here it is done: have %s hand on how they ended, as a result, and ask for it in `when`",
+				s.Name, before[at], s.Name, before[at])
 		}
 	}
 }

@@ -24,8 +24,9 @@ func TestConditionsOfJobs(t *testing.T) {
 		"always() && inputs.level == 'a'":                                    `params.level == "a"`,
 		"failure()":                                                          `(needs.first.state == "failed" || needs.first.state == "errored")`,
 		"!cancelled()":                                                       "",
-		"success() || failure()": `((needs.first.state != "failed" && needs.first.state != "errored" && needs.first.state != "skipped" && ` +
-			`needs.first.state != "skipped_by_failure" && needs.first.state != "skipped_by_error") || (needs.first.state == "failed" || needs.first.state == "errored"))`,
+		"success() || failure()": `((needs.first.state != "failed" && needs.first.state != "errored" && needs.first.state != "skipped"` +
+			` && needs.first.state != "skipped_by_failure" && needs.first.state != "skipped_by_error")` +
+			` || (needs.first.state == "failed" || needs.first.state == "errored"))`,
 		"github.ref == 'refs/heads/main'":         "stops: github.ref has no counterpart",
 		"needs.second.outputs.x == 'y'":           "stops: it does not need the job",
 		"inputs.level == ":                        "stops: it ends too early",
