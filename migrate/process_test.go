@@ -23,9 +23,9 @@ func TestRunsOfActionsAreProcesses(t *testing.T) {
 		{"bash that is not named has no pipefail", `[{run: "false | true; echo on >>said"}]`, 0, "on"},
 		{"bash that is named has", `[{run: "false | true; echo on >>said", shell: bash}]`, 1, ""},
 		{"a shell with options", `[{run: "false | true; echo on >>said", shell: "bash -eo pipefail {0}"}]`, 1, ""},
-		{"what reads its input finds no script", `[{run: "cat >in\necho on >>said"},
+		{"what reads its input finds no script", `[{run: "cat >in\necho on >>said", shell: bash},
 			{run: "import sys\nsys.stdin.read()\nopen('said','a').write('py')", shell: python}]`, 0, "on\npy"},
-		{"a line that ends here-documents", `[{run: "echo a >>said\ntrue <<SCRIPT\nSCRIPT\necho \"it's\" >>said"}]`, 0, "a\nit's"},
+		{"a line that ends here-documents", `[{run: "echo a >>said\ntrue <<SCRIPT\nSCRIPT\necho \"it's\" >>said", shell: bash}]`, 0, "a\nit's"},
 		{"a run that may fail stops where it fails", `[{run: "echo a >>said; false; echo b >>said", continue-on-error: true}, {run: echo c >>said}]`, 0, "a\nc"},
 		{"a folder that is not there is no other", `[{run: echo a >>said, working-directory: nowhere, continue-on-error: true}]`, 0, ""},
 		{"values go on", `[{run: "echo V=1 >>$GITHUB_ENV"}, {run: echo $V >>said}]`, 0, "1"},
@@ -60,7 +60,7 @@ func TestCommandsOfDagu(t *testing.T) {
 		{"a script stops at the first that fails", `{script: "echo a >>said\nfalse\necho b >>said"}`, 1, "a", ""},
 		{"not by a shell that is named", `{shell: bash, script: "echo a >>said\nfalse\necho b >>said"}`, 0, "a\nb", ""},
 		{"a script names its shell", `{script: "#!/usr/bin/env bash\n[[ ab == a* ]] && echo a >>said\nfalse\necho b >>said"}`, 0, "a\nb", ""},
-		{"what reads its input finds no script", `{command: bash, script: "cat >in\necho a >>said"}`, 0, "a", ""},
+		{"what reads its input finds no script", `{shell: bash, script: "cat >in\necho a >>said"}`, 0, "a", ""},
 		{"another program", `{command: awk -f, script: "BEGIN { print \"SCRIPT\" >\"said\" }"}`, 0, "SCRIPT", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
