@@ -604,7 +604,7 @@ func (d *daguReader) marked(f *fields, s *domain.Step, codes []string) {
 	s.Script = succeeds(s.Script, codes)
 }
 
-// commands are the commands of a step. A list has one in each of its entries; up to 1.24 it was one command and its
+// commands are the commands of a step. A list has one in each of its entries; in older versions it was one command and its
 // arguments, and nothing tells them apart but what they look like.
 func (d *daguReader) commands(f *fields) []string {
 	line := f.lineOf("command", "cmd")
