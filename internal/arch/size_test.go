@@ -76,7 +76,7 @@ func sources(t *testing.T, do func(path string, text []byte)) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "node_modules" || path != root && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+		case d.IsDir() && (d.Name() == "node_modules" || path != root && strings.ContainsAny(d.Name()[:1], "._") || d.Name() == "testdata"): // as Go does
 			return filepath.SkipDir
 		case d.IsDir() || filepath.Ext(path) != ".go":
 			return nil
