@@ -144,7 +144,7 @@ func TestALongAnswerIsReadWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	source := "import ramet\nprint(ramet.step('long', lambda: '\u00e9' * 300000) == '\u00e9' * 300000)\n"
+	source := "import ramet\nprint(ramet.step('long', lambda: '\u00e9' * 100000) == '\u00e9' * 100000)\n"
 	var h scripttest.History
 	for attempt := int64(1); attempt <= 2; attempt++ { // the second hears it from the node
 		_, _, out, host := scripttest.RunDurable(t, rt, source, attempt, &h)
