@@ -175,13 +175,19 @@ func freeJob(key string, seen Seen) error {
 	return nil
 }
 
-// decideDropJob lets only such jobs be deleted as nobody waits for.
-func decideDropJob(_ *Request, c *Change, seen Seen) (Outcome, error) {
-	unfinished := seen.get(layout.JobFinishedMs) == "" && seen.get(layout.JobQueuedMs)+seen.get(layout.JobWaits) != ""
-	if unfinished || seen.get(layout.JobLeaseOwner) != "" {
+// decideDropJob lets only such jobs be deleted as nobody waits for: that have ended, and those of
+// one's own that neither a runner nor the node has seen.
+func decideDropJob(q *Request, c *Change, seen Seen) (Outcome, error) {
+	key, err := domain.ParseJobKey(c.Key)
+	if err != nil {
+		return Outcome{}, nil // no job: it is in nobody's way
+	}
+	ended := seen.get(layout.JobFinishedMs) != ""
+	known := seen.get(layout.JobQueuedMs)+seen.get(layout.JobWaits)+seen.get(layout.JobTakenBy) != ""
+	if seen.get(layout.JobLeaseOwner) != "" || !ended && (known || q.own(c.Key, key.Caller) != nil) {
 		return Outcome{}, domain.Conflictf("%s has not ended; cancel it first, with `ramet job cancel`", c.Key)
 	}
-	return Outcome{Guards: []string{layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobQueuedMs, layout.JobWaits}}, nil
+	return Outcome{Guards: []string{layout.JobLeaseOwner, layout.JobFinishedMs, layout.JobStatus, layout.JobTakenBy, layout.JobQueuedMs, layout.JobWaits}}, nil
 }
 
 // decideOfferJob refuses the key of another's job that is not there. A runner that waits

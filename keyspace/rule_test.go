@@ -224,6 +224,8 @@ func TestDrop(t *testing.T) {
 		{"a job that nobody waits for", "job:10:1", "status=dispatched", false, ""},
 		{"one that has ended", "job:10:1", "status=finished queued_ms=1 finished_ms=2", false, ""},
 		{"one that has not", "job:10:1", "status=dispatched queued_ms=1", false, "conflict"},
+		{"one that a program of others runs", "job:10:1", "status=started taken_by=20", false, "conflict"},
+		{"one of another that nobody has seen", "job:20:1", "status=dispatched", false, "conflict"},
 		{"one under a lease", "job:10:1", "status=finished finished_ms=2 lease_owner=n1", false, "conflict"},
 		{"a flow", "flow:5", "-", false, "absent ramet:flow:5"},
 		{"a flow that a keeper has", "flow:5", "-", true, "conflict"},
