@@ -141,15 +141,23 @@ func rateKey(plan *Plan, f *domain.Flow) (string, error) {
 	return ownName(f, key), err
 }
 
-// ownTrigger is the trigger under which the flow is made, of the one that was asked for. A message
-// that gives none has one that begins like that already.
+// ownTrigger is the trigger under which the flow is made, of the one that was asked for. That of a plan
+// that a message has brought begins with the sender, as that of a message does which gives none; no
+// message takes one that begins with another sender.
 //
-// Errors: [domain.ErrInvalid] where it is too long.
+// Errors: [domain.ErrInvalid] where it is too long; [domain.ErrForbidden] where it is another's.
 func ownTrigger(f *domain.Flow) (string, error) {
-	if !f.BroughtPlan() || f.Trigger == "" {
+	if f.Message == "" || f.Trigger == "" {
 		return f.Trigger, nil
 	}
-	prefix := "message-" + strconv.FormatUint(uint64(senderOf(f)), 10) + "-"
-	own := prefix + strings.TrimPrefix(f.Trigger, prefix)
-	return own, domain.ValidateTrigger(own)
+	m, _ := domain.ParseMessageKey(f.Message)
+	prefix := "message-" + strconv.FormatUint(uint64(m.Caller), 10) + "-"
+	if f.BroughtPlan() {
+		own := prefix + strings.TrimPrefix(f.Trigger, prefix)
+		return own, domain.ValidateTrigger(own)
+	}
+	if strings.HasPrefix(f.Trigger, "message-") && !strings.HasPrefix(f.Trigger, prefix) {
+		return "", domain.Forbiddenf("trigger %q: triggers of messages begin with %s, or not with message-", f.Trigger, prefix)
+	}
+	return f.Trigger, nil
 }

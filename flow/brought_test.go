@@ -51,6 +51,7 @@ func TestWhatAMessageMayAskFor(t *testing.T) {
 			"the message brings env for a blueprint":               {Blueprint: "ours", Env: env},
 			"step sub of the flow that the message brings has env": {Plan: calls()},
 			"names secrets of the context":                         {Plan: steals()},
+			"triggers of messages begin with message-9-":           {Blueprint: "ours", Params: map[string]string{"day": "mon"}, Trigger: "message-8-tuesday"},
 		} {
 			q.Caller, q.Message = 1, askedBy
 			got, err := r.flows.Submit(r.ctx, tenant, []flow.Request{q})
