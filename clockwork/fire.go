@@ -289,6 +289,9 @@ func (s *Schedules) before(ctx context.Context, tenant domain.TenantID, sched *d
 	return flowBefore{lives: !domain.FlowStatus(recs[0].Get("status")).Final(), since: time.Unix(seconds, 0)}, nil
 }
 
+// triggerTries is how many seconds on a trigger under a ticket looks for one that has no flow.
+const triggerTries = 60
+
 // Trigger makes a flow of a schedule now, in the name of by, whether or not it
 // is paused. Its next time stays as it is. Under a ticket it makes one within a day, however often
 // it is asked for; "": none.
@@ -346,11 +349,22 @@ func (s *Schedules) trigger(ctx context.Context, tenant domain.TenantID, sched *
 		}
 	}
 	at := time.Now().Truncate(time.Second)
-	also := func(b *board.Batch, id domain.FlowID) {
-		state := sched.State
-		state.LastMs, state.LastError = at.UnixMilli(), ""
-		made(&state, sched, id)
-		writeState(b, sched, state)
+	for range triggerTries {
+		also := func(b *board.Batch, id domain.FlowID) {
+			state := sched.State
+			state.LastMs, state.LastError = at.UnixMilli(), ""
+			made(&state, sched, id)
+			writeState(b, sched, state)
+		}
+		r, err := s.submit(ctx, tenant, sched, table, at, flow.Request{Caller: by, Ticket: ticket, Also: also})
+		if err != nil || !r.Existing || ticket == "" {
+			return r, err
+		}
+		// Whose is the flow of this second? Another ticket's is not what is asked for.
+		if id, err := s.under(ctx, tenant, ticket); err != nil || id != 0 {
+			return r, err
+		}
+		at = at.Add(time.Second)
 	}
-	return s.submit(ctx, tenant, sched, table, at, flow.Request{Caller: by, Ticket: ticket, Also: also})
+	return flow.Receipt{}, busy(sched.Name)
 }

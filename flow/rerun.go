@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -104,6 +105,9 @@ func (e *Engine) Rerun(ctx context.Context, tenant domain.TenantID, id domain.Fl
 			base = fmt.Sprintf("flow-%d", id)
 		}
 		q.Trigger = base + time.Now().UTC().Format("-rerun-20060102150405")
+		if r.Ticket != "" { // another request within the second is another flow
+			q.Trigger += "-" + strings.ToLower(r.Ticket[:min(len(r.Ticket), 8)])
+		}
 	}
 	if r.From != "" {
 		if q.takes, err = e.take(ctx, tenant, f, r.From); err != nil {

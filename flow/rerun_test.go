@@ -58,7 +58,10 @@ func TestAFlowIsRunAgainFromAStep(t *testing.T) {
 		if once := r.rerun(id, flow.Rerun{Trigger: "u"}); once != r.rerun(id, flow.Rerun{Trigger: "u"}) {
 			t.Error("there are two")
 		}
-		if once := r.rerun(id, flow.Rerun{Trigger: "v", Ticket: "x"}); once != r.rerun(id, flow.Rerun{Trigger: "w", Ticket: "x"}) {
+		if one := r.rerun(id, flow.Rerun{Ticket: "x"}); one == r.rerun(id, flow.Rerun{Ticket: "y", From: "b"}) || one != r.rerun(id, flow.Rerun{Ticket: "x"}) {
+			t.Error("requests with keys of their own share a flow, or one request has two")
+		}
+		if once := r.rerun(id, flow.Rerun{Trigger: "v", Ticket: "x2"}); once != r.rerun(id, flow.Rerun{Trigger: "w", Ticket: "x2"}) {
 			t.Error("there are two")
 		}
 	})

@@ -114,7 +114,7 @@ func (c Caller) beginBulk(ctx context.Context, o *api.Operation, tenant domain.T
 		return &b, nil
 	}
 	if c.once != nil {
-		n, err := c.once.numbers(ctx, layout.Seq("bulk", 0), 1, nobodys)
+		n, err := c.once.number(ctx, layout.Seq("bulk", 0))
 		if err != nil {
 			return nil, err
 		}
@@ -124,6 +124,9 @@ func (c Caller) beginBulk(ctx context.Context, o *api.Operation, tenant domain.T
 		}
 	}
 	begun, err := engine.Begin(ctx, b)
+	if b.ID != 0 && errors.Is(err, domain.ErrConflict) { // the same request, asked twice at once
+		return engine.Show(ctx, tenant, b.ID)
+	}
 	if err == nil {
 		c.api.parts.Audit.Record(domain.AuditEntry{Actor: c.who.Actor, Verb: wordOf(o), Object: object, Context: tenant, Outcome: domain.AuditDone,
 			Detail: fmt.Sprintf("bulk operation %d: %d of %s", begun.ID, b.Total, cmp.Or(b.Filter, "all"))})

@@ -8,24 +8,12 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/layout"
 )
 
 // CreateContext makes a context.
 func (c Caller) CreateContext(ctx context.Context, p api.CreateContextParams) (api.CreatedContext, error) {
 	if err := c.mayHere(ctx, domain.VerbAdministrate, "context"); err != nil {
 		return api.CreatedContext{}, err
-	}
-	if c.once != nil && p.Tenant.ID == 0 && p.Tenant.Alias == "" { // else its name says which it is
-		n, err := c.once.numbers(ctx, layout.Seq("context", 0), 1, func(n int64) (bool, error) {
-			id := domain.TenantID(n)
-			recs, err := c.once.keys.Get(ctx, layout.SpaceOf(id), domain.Tenant{ID: id}.Key())
-			return err == nil && recs[0] == nil, err
-		})
-		if err != nil {
-			return api.CreatedContext{}, err
-		}
-		p.Tenant.ID = domain.TenantID(n)
 	}
 	t, existing, err := c.api.parts.Directory.As(c.who.Actor).CreateTenant(ctx, p.Tenant)
 	return api.CreatedContext{Tenant: t, Existing: existing}, err

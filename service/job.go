@@ -79,8 +79,8 @@ func (c Caller) SubmitJobs(ctx context.Context, p api.SubmitParams) (api.JobSubm
 	return api.JobSubmitted{Jobs: c.receipts(ctx, receipts), Durability: c.api.parts.Durability()}, nil
 }
 
-// submitJobs submits them; those of a request that has a key, and that have no number, under
-// names of the request: done again it finds them, and makes none.
+// submitJobs submits them; those of a request that has a key under names of the request: done
+// again it finds them, though they may be gone by then, and makes none.
 func (c Caller) submitJobs(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error) {
 	if c.once == nil {
 		return c.api.parts.Jobs.Submit(ctx, tenant, jobs)
@@ -96,10 +96,8 @@ func (c Caller) submitJobs(ctx context.Context, tenant domain.TenantID, jobs []*
 		}
 	}
 	names := make([]string, len(jobs))
-	for i, j := range jobs {
-		if j.ID == 0 {
-			names[i] = c.once.name(i)
-		}
+	for i := range jobs {
+		names[i] = c.once.name(i)
 	}
 	return c.api.parts.Jobs.SubmitUnder(ctx, tenant, jobs, names, onceFor)
 }

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,6 +104,26 @@ func TestASubmitWithAKeyMakesJobsOfItsOwn(t *testing.T) {
 				made[j.Key] = true
 			}
 		}
+	}
+}
+
+// TestAnAnswerIsKeptThoughItsCallerHasGone: who hangs up is who asks again.
+func TestAnAnswerIsKeptThoughItsCallerHasGone(t *testing.T) {
+	r := newRig(t)
+	as := r.api.As(admin)
+	op := *service.Named("job.submit")
+	call := op.Call
+	hangsUp, gone := context.WithCancel(t.Context())
+	op.Call = func(ctx context.Context, c service.Caller, params any) (any, error) {
+		defer gone()
+		return call(ctx, c, params)
+	}
+	p := list(input(0))
+	if _, _, err := as.CallOnce(hangsUp, &op, house, &p, "key", [32]byte{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, replayed, err := as.CallOnce(t.Context(), service.Named("job.submit"), house, &p, "key", [32]byte{}); err != nil || !replayed {
+		t.Errorf("it was done again: %v", err)
 	}
 }
 

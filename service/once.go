@@ -23,6 +23,9 @@ const (
 	// onceMost bounds the answer that is kept, in bytes: a longer one is found again
 	// by doing the request again, which creates nothing.
 	onceMost = 64 << 10
+
+	// keepWithin bounds how long an answer is written whose caller waits for it, or has gone.
+	keepWithin = 10 * time.Second
 )
 
 // Keys is what the operations need of the board to know a request again.
@@ -69,8 +72,11 @@ func (c Caller) CallOnce(ctx context.Context, o *Operation, tenant domain.Tenant
 		return nil, false, err
 	}
 	if text, err := json.Marshal(result); err == nil && len(text) <= onceMost {
-		// Where this fails the request is done again, under the same names.
-		_ = n.put(ctx, board.Field{Name: layout.OnceAnswer, Value: string(text)})
+		// A caller that has gone is who will ask again. Where this fails the request is done again,
+		// under the same names.
+		keeping, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
+		defer cancel()
+		_ = n.put(keeping, board.Field{Name: layout.OnceAnswer, Value: string(text)})
 	}
 	return result, false, nil
 }
@@ -125,29 +131,16 @@ func (n *once) numberedBefore() (first uint32, err error) {
 	return uint32(is), err
 }
 
-// nobodys says of numbers that only nodes draw that they are free.
-func nobodys(int64) (bool, error) { return true, nil }
-
-// numbers are want ids of a counter in a row that are the request's own, and free when they
-// were drawn: one that somebody has chosen by hand would be taken for what this request made.
-// Each draw goes twice as far, so that a long run of such ids is soon left behind.
-func (n *once) numbers(ctx context.Context, counter string, want int, free func(first int64) (bool, error)) (first int64, err error) {
-	for try := 0; ; try++ {
+// number is the next of a counter, and the request's own from then on. Nobody chooses numbers
+// of such a counter by hand: one that somebody could have chosen is to be bound to the request by
+// the commit that uses it.
+func (n *once) number(ctx context.Context, counter string) (first int64, err error) {
+	for {
 		if text := n.rec.Get(layout.OnceFirst); text != "" {
 			return strconv.ParseInt(text, 10, 64)
 		}
-		step := want << min(try, 16)
-		if first, err = n.keys.Next(ctx, n.space, counter, step); err != nil {
+		if first, err = n.keys.Next(ctx, n.space, counter, 1); err != nil {
 			return 0, err
-		}
-		first += int64(step - want)
-		if first+int64(want) > 1<<32 {
-			return 0, domain.Limitf("the ids of %s are used up", counter)
-		}
-		if ok, err := free(first); err != nil {
-			return 0, err
-		} else if !ok {
-			continue
 		}
 		err = n.put(ctx, board.Field{Name: layout.OnceFirst, Value: strconv.FormatInt(first, 10)})
 		if err == nil || !errors.Is(err, domain.ErrConflict) {

@@ -33,8 +33,7 @@ func (e *Engine) SubmitOnce(ctx context.Context, tenant domain.TenantID, name st
 // SubmitUnder is [Engine.Submit] under tickets, one for each job: where one was submitted with
 // the same ticket its receipt names that one, whatever became of it and whatever the job is
 // now. A ticket is written in the commit that makes the job, and remembered for keep. It is up to
-// [layout.MaxTicket] bytes; "" is none. What has one gets the next id of its caller, and no
-// other job of the call depends on it.
+// [layout.MaxTicket] bytes; "" is none.
 //
 // Errors: those of Submit; [domain.ErrInvalid] for a ticket.
 func (e *Engine) SubmitUnder(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job, names []string, keep time.Duration) ([]Receipt, error) {
@@ -44,8 +43,12 @@ func (e *Engine) SubmitUnder(ctx context.Context, tenant domain.TenantID, jobs [
 	receipts := make([]Receipt, len(jobs))
 	left := make([]int, len(jobs))
 	tickets := map[*domain.Job]*ticket{}
+	var unnumbered []*domain.Job
 	for i, j := range jobs {
 		left[i] = i
+		if j.ID == 0 {
+			unnumbered = append(unnumbered, j)
+		}
 		if len(names[i]) > layout.MaxTicket {
 			return nil, badTicket(names[i])
 		} else if names[i] != "" {
@@ -57,11 +60,12 @@ func (e *Engine) SubmitUnder(ctx context.Context, tenant domain.TenantID, jobs [
 		if left, err = e.underTickets(ctx, layout.SpaceOf(tenant), jobs, tickets, left, receipts); err != nil || len(left) == 0 {
 			return receipts, err
 		}
+		for _, j := range unnumbered {
+			j.ID = 0
+		}
 		rest := make([]*domain.Job, len(left))
 		for n, i := range left {
-			if rest[n] = jobs[i]; tickets[jobs[i]] != nil {
-				jobs[i].ID = 0
-			}
+			rest[n] = jobs[i]
 		}
 		s := e.newSubmission(tenant, rest)
 		s.tickets = tickets
@@ -133,6 +137,20 @@ func (t *ticket) write(b *board.Batch, j *domain.Job) {
 	if t != nil {
 		b.Set(t.key, board.Field{Name: layout.TicketJob, Value: j.Key().String()}).Expire(t.key, t.keep)
 	}
+}
+
+// keepFor has the ticket stand for a job that was there already.
+func (t *ticket) keepFor(ctx context.Context, b board.Board, space board.Space, j *domain.Job) error {
+	if t == nil {
+		return nil
+	}
+	batch := board.Batch{Space: space}
+	t.guard(&batch)
+	t.write(&batch, j)
+	if err := b.Commit(ctx, batch); !t.taken(err) { // who took it did so for the same job
+		return err
+	}
+	return nil
 }
 
 // taken reports whether a commit failed because the ticket was used meanwhile.

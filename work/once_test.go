@@ -162,3 +162,43 @@ func TestATicketIsOfItsOwnJob(t *testing.T) {
 		t.Errorf("both are %s", first[0].Key)
 	}
 }
+
+// TestATicketOutlivesItsJob: also one whose number was chosen by hand, and one that was there before.
+func TestATicketOutlivesItsJob(t *testing.T) {
+	b := memboard.Open()
+	defer b.Close()
+	e := work.New(b, work.Config{})
+	job := func(id domain.JobID) *domain.Job {
+		return &domain.Job{ID: id, CallerID: 1, Script: "x", ScriptType: "shell"}
+	}
+	if _, err := e.Submit(t.Context(), tenant, []*domain.Job{job(8)}); err != nil {
+		t.Fatal(err)
+	}
+	under := func() []work.Receipt {
+		t.Helper()
+		list, err := e.SubmitUnder(t.Context(), tenant, []*domain.Job{job(7), job(8), job(0)}, []string{"a", "b", "c"}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	first := under()
+	gone := board.Batch{Space: layout.SpaceOf(tenant)}
+	for i, r := range first {
+		if r.Err != nil || r.Existing != (i == 1) {
+			t.Errorf("job %d: got %+v", i, r)
+		}
+		gone.Delete(r.Key.String())
+	}
+	if err := b.Commit(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range under() {
+		if r.Err != nil || !r.Existing || r.Key != first[i].Key {
+			t.Errorf("job %d again: got %+v, want %+v", i, r, first[i].Key)
+		}
+		if _, err := e.Show(t.Context(), tenant, r.Key); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("job %d was made again: %v", i, err)
+		}
+	}
+}

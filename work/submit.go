@@ -262,7 +262,7 @@ func (s *submission) again(ctx context.Context, j *domain.Job) error {
 				return domain.Conflictf("job %q exists with other content; choose another id, or 0 for the next free one", j.Key())
 			}
 			s.receipt(j).Existing = true
-			return nil
+			return s.tickets[j].keepFor(ctx, s.e.board, s.space, j)
 		case !errors.Is(err, domain.ErrNotFound):
 			return err
 		}
