@@ -130,7 +130,8 @@ func (r *restoring) unownedStreams() error {
 	if r.Streams == nil || r.StreamsFolder == "" || !r.head.Streams || r.Overwrite {
 		return nil
 	}
-	if has, err := os.ReadDir(r.StreamsFolder); err != nil || len(has) == 0 {
+	has, err := os.ReadDir(r.StreamsFolder)
+	if err != nil || len(has) == 0 || len(has) == 1 && has[0].Name() == filepath.Base(part(RestoringFile)) {
 		return nil // whoever makes it says why it cannot be
 	}
 	if of, err := os.ReadFile(filepath.Join(r.StreamsFolder, RestoringFile)); err == nil && string(of) == r.load.id {
@@ -257,17 +258,24 @@ func (r *restoring) makeArchive(ctx context.Context) (err error) {
 	}
 }
 
-// makeStreams makes the folder of the streams anew.
+// makeStreams makes the folder of the streams anew. It is marked before anything goes from it: whenever
+// this ends, the next run knows what is left there.
 func (r *restoring) makeStreams() error {
 	if r.StreamsFolder == "" {
 		return nil
 	}
-	err := os.RemoveAll(r.StreamsFolder)
+	err := os.MkdirAll(r.StreamsFolder, 0o700)
 	if err == nil {
-		err = os.MkdirAll(r.StreamsFolder, 0o700)
+		err = replaceFile(filepath.Join(r.StreamsFolder, RestoringFile), []byte(r.load.id))
 	}
+	var has []fs.DirEntry
 	if err == nil {
-		err = os.WriteFile(filepath.Join(r.StreamsFolder, RestoringFile), []byte(r.load.id), 0o600)
+		has, err = os.ReadDir(r.StreamsFolder)
+	}
+	for _, e := range has {
+		if e.Name() != RestoringFile {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(r.StreamsFolder, e.Name())))
+		}
 	}
 	if err != nil {
 		return domain.FileErrorf(err, "make the event streams anew: %v", err)

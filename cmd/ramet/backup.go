@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -223,6 +224,11 @@ func copyBoard(ctx context.Context, o cli.CopyOptions) (s backup.Summary, err er
 		if i == 0 && boardKind(at.boardURL) == "embedded" {
 			if _, err := os.Stat(filepath.Join(at.dataDir, boardFolder)); err != nil {
 				return s, domain.NotFoundf("%s has no board; want a data folder, or the URL of a board", at.dataDir)
+			}
+		}
+		if i == 1 && at.dataDir != "" {
+			if err := backup.BrokenOff(at.dataDir); err != nil { // a whole board there would not make the rest whole
+				return s, fmt.Errorf("%w; or copy into another folder", err)
 			}
 		}
 		scratch := ""
