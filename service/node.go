@@ -32,6 +32,8 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 	if c.who.Operates(domain.VerbInspect, c.group) {
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
+		archived := make(chan error, 1) // beside: a silent archive hides nothing of what the board tells
+		go func() { archived <- c.api.parts.Archive.Ping(short) }()
 		strange, _ := c.api.parts.Records.Unreadable(short) // what node this is, is told without the board, too
 		for _, u := range strange[:min(len(strange), maxUnreadable)] {
 			whole.Unreadable = append(whole.Unreadable, u.Name)
@@ -39,9 +41,6 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		if recs, err := c.api.parts.Records.Get(short, 0, board.EpochKey); err == nil && recs[0] != nil {
 			e := board.EpochOf(recs[0])
 			whole.Loss = &api.Loss{Epoch: e.Number, AtMs: e.Since.UnixMilli(), Cause: e.Cause}
-		}
-		if err := c.api.parts.Archive.Ping(short); err != nil {
-			whole.ArchiveError = err.Error()
 		}
 		if recs, err := c.api.parts.Records.Get(short, 0, layout.Archive); err == nil {
 			whole.ArchiveBacklog = layout.DecodeArchiveBacklog(recs[0])
@@ -54,6 +53,9 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 			whole.LateAlarm = &api.LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}
 		}
 		c.api.standsOn(short, &whole)
+		if err := <-archived; err != nil {
+			whole.ArchiveError = err.Error()
+		}
 		whole.NowMs = time.Now().UnixMilli()
 		whole.BoardError, whole.StreamError, whole.DiskError = health.Board, health.Streams, health.Disk
 		return whole, nil

@@ -3,7 +3,9 @@ package service_test
 import (
 	"context"
 	"errors"
+	"github.com/ramet-run/ramet/board"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -60,5 +62,28 @@ func TestTheOperatorIsToldOfWhatTakesNothing(t *testing.T) {
 		if err != nil || info.BoardError != tt.board || info.StreamError != tt.stream {
 			t.Errorf("%s: got %q, %q, %v, want %q, %q", tt.name, info.BoardError, info.StreamError, err, tt.board, tt.stream)
 		}
+	}
+}
+
+// silentArchive does not answer until nobody waits any more.
+type silentArchive struct{ service.Archive }
+
+func (silentArchive) Ping(ctx context.Context) error {
+	<-ctx.Done()
+	return domain.Unavailablef("the archive gives no answer")
+}
+func (silentArchive) Durability() board.Durability { return board.DurableDisk }
+
+// TestASilentArchiveHidesNothingOfTheBoard: what has not been done in time is told, too.
+func TestASilentArchiveHidesNothingOfTheBoard(t *testing.T) {
+	r := newRig(t)
+	if err := r.board.Commit(t.Context(), *(&board.Batch{Space: 1}).SetAlarm("late", time.Now().Add(-time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	a := service.New(service.Parts{Jobs: r.engine, Directory: r.registry, Access: r, Records: r.board, Archive: silentArchive{},
+		Info: func() api.Info { return api.Info{} }})
+	info, err := a.As(domain.Operator).NodeInfo(t.Context(), api.NodeInfoParams{})
+	if err != nil || info.ArchiveError == "" || info.LateAlarm == nil || info.LateAlarm.Name != "late" {
+		t.Errorf("got %q, %+v, %v", info.ArchiveError, info.LateAlarm, err)
 	}
 }
