@@ -81,13 +81,21 @@ func (v *visit) scheduleSentence(s *domain.Schedule) *sentence {
 	return &sentence{State: st, Text: text}
 }
 
+// comesNext says in how long a schedule comes, or since when it is late.
+func (v *visit) comesNext(s *domain.Schedule) string {
+	if v.now.UnixMilli() > s.State.NextMs {
+		return "was to come " + v.at(s.State.NextMs).Ago + " ago"
+	}
+	return "comes next in " + v.at(s.State.NextMs).Ago
+}
+
 // comesIn says when a schedule comes next, "" where it does not.
 func (v *visit) comesIn(s *domain.Schedule) string {
 	if s.State.NextMs == 0 {
 		return ""
 	}
 	at := time.UnixMilli(s.State.NextMs).In(zoneOf(s))
-	return "it comes next in " + v.at(s.State.NextMs).Ago + ", " + at.Format("Mon 2 Jan, 15:04:05 MST")
+	return "it " + v.comesNext(s) + ", " + at.Format("Mon 2 Jan, 15:04:05 MST")
 }
 
 func (v *visit) scheduleFacts(s *domain.Schedule) []fact {

@@ -50,7 +50,7 @@ func TestSchedulesAreListedAndFiltered(t *testing.T) {
 	r.schedule(domain.Schedule{Name: "off", Blueprint: "hello", Every: 3600, Paused: true})
 	b := r.as(reader)
 	a := b.get(200, path("schedules"))
-	b.has(a, "often comes next, in", "0 2 * * * Europe/Brussels", "every 1m", "paused", "counts the day", `href="/console/c/7/schedule?name=nightly"`,
+	b.has(a, "often comes next in", "0 2 * * * Europe/Brussels", "every 1m", "paused", "counts the day", `href="/console/c/7/schedule?name=nightly"`,
 		"ramet schedule list --context 7",
 		`href="/console/c/7/blueprint?name=hello"`)
 	a = b.get(200, path("schedules?state=paused"))

@@ -117,7 +117,7 @@ func (v *visit) schedulesSentence(list []api.Schedule) *sentence {
 		return &sentence{State: state{"in trouble", errored}, Text: plural(wrong,
 			"schedule") + " made no flow the last time. The latest, " + bad.Name + ": " + bad.State.LastError + "."}
 	case next != nil:
-		return &sentence{State: state{"on", waiting}, Text: next.Name + " comes next, in " + v.at(next.State.NextMs).Ago + "."}
+		return &sentence{State: state{"on", waiting}, Text: next.Name + " " + v.comesNext(next) + "."}
 	}
 	return nil
 }
