@@ -1,11 +1,14 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	nethttp "net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
@@ -15,6 +18,44 @@ import (
 func (c *Console) mountArchive() {
 	c.inContext("GET archive", (*visit).archivePage)
 	c.inContext("GET archive/record", (*visit).recordPage)
+}
+
+const (
+	// archiveWithin is how long the archive may take for what a page shows beside other things, and
+	// archiveSilent for how long one that did not answer is not asked again for that.
+	archiveWithin = time.Second
+	archiveSilent = 5 * time.Second
+)
+
+// silence is when the archive did not answer.
+type silence struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// beside asks the archive for what a page shows beside other things. ok is false where there is none,
+// or it does not answer: the page goes without.
+func (v *visit) beside(f api.ArchiveFilter) (found api.ArchivePage, ok bool, err error) {
+	s := &v.console.silence
+	s.mu.Lock()
+	since := v.now.Sub(s.at)
+	s.mu.Unlock()
+	if since >= 0 && since < archiveSilent {
+		return found, false, nil
+	}
+	ctx, cancel := context.WithTimeout(v.r.Context(), archiveWithin)
+	defer cancel()
+	found, err = call(&visit{r: v.r.WithContext(ctx), caller: v.caller}, api.ArchiveSearch, api.ArchiveParams{Context: v.tenant.ID, ArchiveFilter: f})
+	switch {
+	case notThere(err):
+		return found, false, nil
+	case errors.Is(err, domain.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded):
+		s.mu.Lock()
+		s.at = v.now
+		s.mu.Unlock()
+		return found, false, nil
+	}
+	return found, err == nil, err
 }
 
 // recordLines bounds the log that the page of a record has.

@@ -63,6 +63,7 @@ type Console struct {
 	followed map[string]bool   // the patterns of pages that live; whether each actor sees one of its own
 	hub      *hub
 	hours    hours
+	silence  silence                // of the archive
 	looks    known[api.AuditReport] // what was found of unfinished things
 	living   known[service.LiveJobs]
 	guard    *nethttp.CrossOriginProtection

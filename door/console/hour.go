@@ -52,7 +52,7 @@ type minute struct {
 }
 
 // lastHour counts the last hour's minutes, oldest first: those of which it does not know
-// are not counted yet. It is nil where there is no archive, or it may not be asked.
+// are not counted yet. It is nil where there is no archive, it may not be asked, or does not answer.
 func (v *visit) lastHour() ([]minute, error) {
 	if !v.may(api.ArchiveSearch.Operation) {
 		return nil, nil
@@ -78,14 +78,8 @@ func (v *visit) lastHour() ([]minute, error) {
 		}
 		asks++
 		counting := v.console.cfg.Now()
-		well, err := v.endedIn(n, string(domain.JobFinished))
-		if notThere(err) {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
-		bad, err := v.endedIn(n, string(domain.JobError))
-		if err != nil {
+		well, bad, ok, err := v.ends(n)
+		if !ok || err != nil {
 			return nil, err
 		}
 		*m = minute{n, well, bad, v.now.Sub(time.Unix((n+1)*60, 0)) > hourSettles, v.now, max(hourFresh, hourPart*v.console.cfg.Now().Sub(counting))}
@@ -117,14 +111,19 @@ func withEnds(list []minute, ends []int64) []minute {
 	return list
 }
 
-// endedIn counts the jobs and flows that ended in a minute with a status, which both have.
-func (v *visit) endedIn(number int64, status string) (int, error) {
-	found, err := call(v, api.ArchiveSearch, api.ArchiveParams{Context: v.tenant.ID,
-		ArchiveFilter: api.ArchiveFilter{Status: status, FromMs: number * 60_000, ToMs: (number + 1) * 60_000, Count: true}})
-	if err != nil || found.Count == nil {
-		return 0, err
+// ends counts what ended well and badly in a minute, in its number since 1970. ok is as [visit.beside] has it.
+func (v *visit) ends(number int64) (well, bad int, ok bool, err error) {
+	var ended [2]int
+	for i, status := range [...]domain.JobStatus{domain.JobFinished, domain.JobError} {
+		found, ok, err := v.beside(api.ArchiveFilter{Status: string(status), FromMs: number * 60_000, ToMs: (number + 1) * 60_000, Count: true})
+		if !ok || err != nil {
+			return 0, 0, false, err
+		}
+		if found.Count != nil {
+			ended[i] = found.Count.Matching
+		}
 	}
-	return found.Count.Matching, nil
+	return ended[0], ended[1], true, nil
 }
 
 // spark is a small drawing of the last hour.

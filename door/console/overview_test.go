@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/listing"
@@ -59,6 +61,39 @@ func TestTheOverviewCountsWhatItDoesNotName(t *testing.T) {
 	b := r.as(reader)
 	b.has(b.get(200, path("")), fmt.Sprintf("%d things wait for somebody who is not there", found.Lacks()), fmt.Sprintf("%d more", found.Lacks()-named),
 		"See all that an audit finds")
+}
+
+// awayArchive does not answer, and counts how often it is asked.
+type awayArchive struct {
+	service.Archive
+	asked *atomic.Int32
+}
+
+func (a awayArchive) Search(context.Context, archive.Query) (archive.Page, error) {
+	a.asked.Add(1)
+	return archive.Page{}, domain.Unavailablef("the archive is away")
+}
+
+func (a awayArchive) Count(context.Context, archive.Query) (int64, error) {
+	a.asked.Add(1)
+	return 0, domain.Unavailablef("the archive is away")
+}
+
+func (awayArchive) Ping(context.Context) error { return domain.Unavailablef("the archive is away") }
+
+func (awayArchive) Durability() board.Durability { return board.DurableDisk }
+
+// TestTheOverviewIsThereWithoutTheArchive: it says what is away, and does not ask for each page.
+func TestTheOverviewIsThereWithoutTheArchive(t *testing.T) {
+	var asked atomic.Int32
+	r := newRig(t, func(_ *rig, p *service.Parts) { p.Archive = awayArchive{asked: &asked} })
+	b := r.as(admin)
+	for range 3 {
+		b.has(b.get(200, path("")), "jobs running")
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the archive was asked %d times, want once", n)
+	}
 }
 
 // TestJobsThatWentWrongNeedYou: those of no flow stand nowhere else.

@@ -40,10 +40,8 @@ type runBar struct {
 // recentRuns reads how flows ended that only the archive may have, by blueprint, those
 // with the most first. Without an archive there are none.
 func (v *visit) recentRuns() (list []runs, err error) {
-	found, err := call(v, api.ArchiveSearch, api.ArchiveParams{Context: v.tenant.ID, ArchiveFilter: api.ArchiveFilter{Kind: domain.ArchiveFlow, Limit: runsLook}})
-	if notThere(err) {
-		return nil, nil
-	} else if err != nil {
+	found, ok, err := v.beside(api.ArchiveFilter{Kind: domain.ArchiveFlow, Limit: runsLook})
+	if !ok || err != nil {
 		return nil, err
 	}
 	byName := map[string][]*api.ArchiveRecord{}
