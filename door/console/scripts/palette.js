@@ -59,6 +59,13 @@
 		if (mine === asked) show(words ? hits : [...seen().slice(1).map(entry), ...hits]);
 	};
 
+	// What has the keys is not left to the next drawing of the page: until then they would go to what
+	// is closed, and be lost.
+	const close = () => {
+		dialog.close();
+		input.blur();
+	};
+
 	const open = () => {
 		if (!dialog) {
 			dialog = document.createElement("dialog");
@@ -93,10 +100,13 @@
 					e.preventDefault();
 					const to = links()[chosen()];
 					if (to) location.href = to.href;
+				} else if (e.key === "Escape") {
+					e.preventDefault();
+					close();
 				}
 				e.stopPropagation(); // the page's keys are not for who types here
 			});
-			dialog.addEventListener("click", (e) => { if (e.target === dialog) dialog.close(); });
+			dialog.addEventListener("click", (e) => { if (e.target === dialog) close(); });
 		}
 		if (dialog.open) return;
 		input.value = form.elements.q.value;
