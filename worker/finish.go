@@ -11,6 +11,30 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
+// lastLines ends the log of a function that has ended: it sends what is more than goes with
+// its end, and gives the rest. A node that takes nothing holds up no end for ever: it has half
+// of what is left of the lease now, however often that is renewed, and the end has the rest.
+func (s *shift) lastLines(x *run) []domain.LogLine {
+	x.job.shut()
+	left := x.left(time.Now())
+	until := time.Now().Add(min(left/2, left-s.margin()))
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(x.ctx), until)
+	defer cancel()
+	for failures := 0; x.job.overfull() && ctx.Err() == nil && !errors.Is(context.Cause(x.ctx), ErrLost); {
+		err := x.job.sendFirst(func(lines []domain.LogLine) error { return s.w.node.LogWork(ctx, s.w.self, x.job.held(), lines) })
+		switch {
+		case err == nil:
+			failures = 0
+		case refused(err), foreign(err):
+			return x.job.Close()
+		default:
+			rest(ctx, failures, min(comeAgain(err), time.Until(until)/2))
+			failures++
+		}
+	}
+	return x.job.Close()
+}
+
 // finishLoop hands in ends, all that are ready at once.
 func (s *shift) finishLoop() {
 	for e := range s.ends {
@@ -92,12 +116,17 @@ func refused(err error) bool {
 	return errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrLimit)
 }
 
+// foreign reports whether a job is not this worker's any more, or is nobody's.
+func foreign(err error) bool {
+	return errors.Is(err, domain.ErrConflict) || errors.Is(err, domain.ErrNotFound) || errors.Is(err, domain.ErrForbidden)
+}
+
 // settled lets a job go whose end is written, or never will be. One that the node refuses
 // for what is in it becomes a failure that says so.
 func (s *shift) settled(e *end, err error) bool {
 	switch {
 	case err == nil:
-	case errors.Is(err, domain.ErrConflict), errors.Is(err, domain.ErrNotFound), errors.Is(err, domain.ErrForbidden):
+	case foreign(err):
 		s.w.log.Warn("the end of a job was not taken", "job", e.x.job.Key().String(), "attempt", e.Attempt, "err", err)
 	case refused(err) && (e.Result != nil || e.Lines != nil):
 		e.Verdict, e.Final, e.Result, e.Lines = domain.VerdictFailed, true, nil, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,8 +20,11 @@ const (
 	// sendBytes bounds the lines of one request, and closeBytes those that go with an end, in
 	// bytes of text: as JSON they may be six times as many, and a request has at most 8 MiB.
 	sendBytes, closeBytes = 1 << 20, 256 << 10
-	// keptLines bounds what waits here while it cannot be sent.
-	keptLines = 10 * domain.MaxLogLines
+	// keptLines and keptBytes bound what waits here while it cannot be sent; the oldest are
+	// dropped, for the last say how it ended. A line counts lineCost beside its text, as in a
+	// node: more than these bytes it would cut from the log anyway, and then at its end, unless
+	// it was given more than the share of 1 MiB; some is left for what is said of missing lines.
+	keptLines, keptBytes, lineCost = 10 * domain.MaxLogLines, 1020 << 10, 64
 )
 
 // Job is a job in a function's hands. It is safe for concurrent use.
@@ -32,12 +36,13 @@ type Job struct {
 	remember func(context.Context, domain.WorkerStep) (domain.WorkerStepAnswer, error)
 	memory   memory
 
-	mu     sync.Mutex
-	lines  []domain.LogLine
-	over   int // lines that came behind these, when there was no room
-	timer  *time.Timer
-	closed bool
-	wg     sync.WaitGroup
+	mu      sync.Mutex
+	lines   []domain.LogLine // those on their way are not among them
+	bytes   int              // what these count
+	missing int              // lines that were dropped just before these
+	timer   *time.Timer
+	closed  bool
+	wg      sync.WaitGroup
 }
 
 // NewJob returns a job that stands by itself, for tests of functions; see package
@@ -96,41 +101,76 @@ func (j *Job) write(stream, text string) {
 	}
 }
 
-// add keeps one line, if there is room.
+// add keeps one line.
 func (j *Job) add(stream, line string) {
-	if len(j.lines) >= keptLines {
-		j.over++
-		return
-	}
-	j.lines = append(j.lines, domain.LogLine{Stream: stream, Line: strings.ToValidUTF8(line, "\uFFFD")})
+	line = strings.ToValidUTF8(line, "\uFFFD")
+	j.lines, j.bytes = append(j.lines, domain.LogLine{Stream: stream, Line: line}), j.bytes+len(line)+lineCost
+	j.drop()
 }
 
-// flush sends what was logged; what cannot be sent goes with the end.
+// drop drops the oldest lines where there are too many.
+func (j *Job) drop() {
+	for len(j.lines) > keptLines || j.bytes > keptBytes {
+		j.take(1)
+		j.missing++
+	}
+}
+
+// take takes the first lines.
+func (j *Job) take(n int) []domain.LogLine {
+	lines := j.lines[:n:n]
+	j.lines, j.bytes = j.lines[n:], j.bytes-bytesOf(lines)
+	return lines
+}
+
+// bytesOf is what lines count.
+func bytesOf(lines []domain.LogLine) (n int) {
+	for i := range lines {
+		n += len(lines[i].Line) + lineCost
+	}
+	return n
+}
+
+// flush sends what was logged; what cannot be sent is sent again, or goes with the end.
 func (j *Job) flush() {
 	defer j.wg.Done()
-	j.mu.Lock()
-	lines := fitting(j.lines)
-	j.mu.Unlock()
-	err := error(nil)
-	if len(lines) > 0 {
-		err = j.send(lines)
-	}
+	_ = j.sendFirst(j.send)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err == nil {
-		j.lines = j.lines[len(lines):]
-	}
-	if len(j.lines) == 0 && j.over > 0 { // they came behind all that was kept
-		j.lines, j.over = []domain.LogLine{missing(j.over)}, 0
-	}
 	if j.timer = nil; len(j.lines) > 0 && !j.closed {
 		j.wg.Add(1)
 		j.timer = time.AfterFunc(logEvery, j.flush)
 	}
 }
 
-// Close ends the log and gives the lines that were not sent.
-func (j *Job) Close() []domain.LogLine {
+// sendFirst sends the first lines, as many as one request brings, behind the mark of those
+// that are missing before them. One call at a time.
+func (j *Job) sendFirst(send func([]domain.LogLine) error) error {
+	j.mu.Lock()
+	missing := j.missing
+	lines := j.take(fitting(j.lines, missing))
+	j.missing = 0
+	j.mu.Unlock()
+	if len(lines) == 0 {
+		return nil
+	}
+	err := send(marked(missing, lines))
+	if err == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.missing > 0 { // lines behind them were dropped meanwhile: these are older
+		j.missing += missing + len(lines)
+		return err
+	}
+	j.lines, j.bytes, j.missing = slices.Concat(lines, j.lines), j.bytes+bytesOf(lines), missing
+	j.drop()
+	return err
+}
+
+// shut ends the log: nothing is added, and nothing is sent any more but by sendFirst.
+func (j *Job) shut() {
 	j.mu.Lock()
 	j.closed = true
 	if j.timer != nil && j.timer.Stop() {
@@ -139,40 +179,61 @@ func (j *Job) Close() []domain.LogLine {
 	}
 	j.mu.Unlock()
 	j.wg.Wait()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return last(j.lines, j.over)
 }
 
-// fitting are the first lines, as many as one request brings.
-func fitting(lines []domain.LogLine) []domain.LogLine {
-	n, room := 0, sendBytes
-	for n < min(len(lines), domain.MaxLogLines) {
+// overfull reports whether more lines wait than go with an end.
+func (j *Job) overfull() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(last(j.lines, j.missing)) < len(j.lines)
+}
+
+// Close ends the log and gives the lines that were not sent: where they are too many for the
+// end of a job, the last of them, behind a line that says how many are missing.
+func (j *Job) Close() []domain.LogLine {
+	j.shut()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	lines := last(j.lines, j.missing)
+	return marked(j.missing+len(j.lines)-len(lines), lines)
+}
+
+// fitting is how many of the first lines one request brings behind the mark of missing ones.
+func fitting(lines []domain.LogLine, missing int) (n int) {
+	room := sendBytes
+	for n < min(len(lines), domain.MaxLogLines-min(missing, 1)) {
 		if room -= len(lines[n].Line); room < 0 {
 			break
 		}
 		n++
 	}
-	return lines[:n]
+	return n
 }
 
-// last are the last lines, as many as go with an end; over is how many came behind them.
-func last(lines []domain.LogLine, over int) []domain.LogLine {
+// last are the last lines, as many as go with an end behind the mark of those that are missing
+// before them.
+func last(lines []domain.LogLine, missing int) []domain.LogLine {
+	most := domain.MaxLogLines
+	if missing > 0 || len(lines) > most {
+		most--
+	}
 	first, room := len(lines), closeBytes
-	for first > max(0, len(lines)-domain.MaxLogLines+1) {
+	for first > max(0, len(lines)-most) {
 		if room -= len(lines[first-1].Line); room < 0 {
 			break
 		}
 		first--
 	}
-	if n := first + over; n > 0 {
-		return append([]domain.LogLine{missing(n)}, lines[first:]...)
-	}
-	return lines
+	return lines[first:]
 }
 
-func missing(n int) domain.LogLine {
-	return domain.LogLine{Stream: "stderr", Line: fmt.Sprintf("%d lines are missing here: they could not be sent", n)}
+// marked are lines behind a line that says how many are missing before them.
+func marked(missing int, lines []domain.LogLine) []domain.LogLine {
+	if missing == 0 {
+		return lines
+	}
+	text := fmt.Sprintf("%d lines are missing here: they could not be sent", missing)
+	return append([]domain.LogLine{{Stream: "stderr", Line: text}}, lines...)
 }
 
 // run is a job that runs.

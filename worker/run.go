@@ -307,7 +307,7 @@ func (s *shift) do(x *run) domain.AttemptEnd {
 	if len(e.Error) > errorBytes {
 		e.Error = strings.ToValidUTF8(e.Error[:errorBytes], "")
 	}
-	e.Lines = x.job.Close()
+	e.Lines = s.lastLines(x)
 	return e
 }
 

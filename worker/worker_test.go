@@ -37,6 +37,8 @@ type near struct {
 	other *work.Engine
 	steps int
 	late  time.Duration // by how much the next jobs that it gives come late
+	// lines is asked before lines are taken. nil: they are.
+	lines func() error
 }
 
 func (n *near) reach() error {
@@ -99,6 +101,12 @@ func (n *near) LogWork(ctx context.Context, w domain.Worker, held domain.HeldAtt
 	}
 	if err := taken(lines); err != nil {
 		return err
+	}
+	var ask func() error
+	if n.set(func(n *near) { ask = n.lines }); ask != nil {
+		if err := ask(); err != nil {
+			return err
+		}
 	}
 	return n.engine.LogFor(ctx, as(w), held, lines)
 }
