@@ -16,6 +16,8 @@ import pytest
 from conftest import Node
 
 import ramet
+from ramet.job import Job
+from ramet.testing import make_job
 from ramet.threads import Threads
 from ramet.worker import Run, Worker
 
@@ -249,25 +251,167 @@ def test_what_is_logged_is_followed_while_the_job_runs(node: Node) -> None:
     run(body())
 
 
-def test_more_lines_than_fit_are_counted(node: Node) -> None:
+async def log_of(handle: ramet.AsyncHandle) -> list[str]:
+    """Read a job's log once the job has ended."""
+    assert (await handle.wait(60))["status"] == "finished"
+    lines: list[str] = []
+    while page := await handle.log_page(len(lines)):
+        lines += [line["line"] for line in page]
+    return lines
+
+
+MISSING = "{} lines are missing here: they could not be sent"
+
+
+@pytest.mark.parametrize(("count", "size"), [(1001, 1), (200, 3000), (100, 9000), (10_000, 1)])
+def test_all_lines_come_with_the_end(node: Node, count: int, size: int) -> None:
+    app, lines = node.app(), [str(n).ljust(size, ".") for n in range(count)]
+
+    @app.job(f"wordy-{count}")
+    def wordy() -> None:
+        for line in lines:
+            ramet.current_job().log(line)
+
+    @app.job(f"wordy-async-{count}")
+    async def wordy_async() -> None:  # nothing is sent before it ends: it does not let go of the loop
+        for line in lines:
+            ramet.current_job().log(line)
+
+    async def body() -> None:
+        async with working(app):
+            assert await log_of(await wordy.asubmit()) == lines
+            assert await log_of(await wordy_async.asubmit()) == lines
+
+    run(body())
+
+
+def test_what_is_no_text_is_a_line_all_the_same(node: Node) -> None:
     app = node.app()
 
-    @app.job("wordy")
-    def wordy() -> None:
+    @app.job("no-text")
+    def no_text() -> None:
         for n in range(5000):
             ramet.current_job().log(f"line {n} \x00 \ud800")
 
     async def body() -> None:
         async with working(app):
-            handle = await wordy.asubmit()
-            await handle.result(30)
-            lines: list[str] = []
-            while page := await handle.log_page(len(lines)):
-                lines += [line["line"] for line in page]
-            missing = sum(int(line.split()[0]) for line in lines if "lines are missing here" in line)
-            kept = [line for line in lines if line.startswith("line ")]
-            assert kept[-1] == "line 4999   ?"  # what moves a terminal is a space
-            assert len(kept) + missing == 5000
+            # What moves a terminal is a space.
+            assert await log_of(await no_text.asubmit()) == [f"line {n}   ?" for n in range(5000)]
+
+    run(body())
+
+
+def test_missing_lines_are_told_of_where_they_are(node: Node) -> None:
+    app = node.app()
+    seen = asyncio.Event()
+
+    @app.job("too-wordy")
+    async def too_wordy() -> None:
+        ramet.current_job().log("first")
+        await seen.wait()
+        for n in range(60_000):  # without letting go of the loop, so that no line is sent meanwhile
+            ramet.current_job().log(f"line {n}")
+
+    async def body() -> None:
+        async with working(app):
+            handle = await too_wordy.asubmit()
+            async for line in handle.logs():
+                assert line["line"] == "first"
+                break
+            seen.set()
+            kept = [f"line {n}" for n in range(50_000, 60_000)]
+            assert await log_of(handle) == ["first", MISSING.format(50_000), *kept]
+
+    run(body())
+
+
+def test_lines_that_were_on_their_way_in_vain_are_missing_with_those_behind_them() -> None:
+    def write(job: Job, *numbers: int) -> None:
+        for n in range(*numbers):
+            job.log(f"line {n}")
+
+    def texts(lines: list[ramet.wire.LogLine]) -> list[str]:
+        return [line["line"] for line in lines]
+
+    job = make_job()
+    write(job, 10)
+    assert texts(job.take()) == [f"line {n}" for n in range(10)]
+    write(job, 10, 20)
+    job.unsent()
+    assert texts(job.take()) == [f"line {n}" for n in range(20)]
+    write(job, 20, 10_025)
+    job.unsent()
+    assert texts(job.take()) == [MISSING.format(25), *[f"line {n}" for n in range(25, 1024)]]
+    assert job.sent()
+    assert texts(job.close()) == [MISSING.format(8002), *[f"line {n}" for n in range(9026, 10_025)]]
+
+
+@pytest.mark.parametrize("refused", [ramet.Exhausted, ramet.Invalid])
+def test_a_node_that_refuses_lines_at_the_end_is_asked_again_when_it_says_or_not_at_all(
+    node: Node, monkeypatch: pytest.MonkeyPatch, refused: type[ramet.ApiError]
+) -> None:
+    name = f"hesitant-{refused.__name__.lower()}"
+    app, refusals, pauses = node.app(), [60.0, 3600.0], list[float]()
+    send = ramet.AsyncClient.send
+
+    async def hesitant(self: ramet.AsyncClient, call: Any) -> Any:
+        if call.path.endswith("/log") and refusals:
+            err = refused({"code": name, "status": 400, "detail": "not now"})
+            err.retry_after = refusals.pop(0)
+            raise err
+        return await send(self, call)
+
+    def at_once(_: int, at_least: float = 0.0) -> float:
+        pauses.append(at_least)
+        return 0.0
+
+    monkeypatch.setattr(ramet.AsyncClient, "send", hesitant)
+    monkeypatch.setattr("ramet.worker.pause", at_once)
+
+    @app.job(name)
+    async def wordy() -> None:
+        for n in range(2001):
+            ramet.current_job().log(f"line {n}")
+
+    async def body() -> None:
+        async with working(app, lease=300):
+            lines = await log_of(await wordy.asubmit())
+        if refused is ramet.Invalid:
+            assert lines == [MISSING.format(1002), *[f"line {n}" for n in range(1002, 2001)]]
+            return
+        assert lines == [f"line {n}" for n in range(2001)]
+        assert pauses[0] == 60.0
+        assert 60.0 < pauses[1] <= 75.0  # half of the time that lines have, which is half of the lease
+
+    run(body())
+
+
+def test_who_is_told_to_stop_while_the_last_lines_are_sent_has_ended_all_the_same(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, runs, send = node.app(), list[Run](), ramet.AsyncClient.send
+    run_async = Run.call_async
+
+    async def kept(self: Run, f: Any) -> Any:
+        runs.append(self)
+        return await run_async(self, f)
+
+    async def stopped(self: ramet.AsyncClient, call: Any) -> Any:
+        if call.path.endswith("/log"):
+            runs[0].stop(ramet.Cause.CANCELLED)
+        return await send(self, call)
+
+    monkeypatch.setattr(Run, "call_async", kept)
+    monkeypatch.setattr(ramet.AsyncClient, "send", stopped)
+
+    @app.job("stopped-late")
+    async def stopped_late() -> None:
+        for n in range(1001):
+            ramet.current_job().log(f"line {n}")
+
+    async def body() -> None:
+        async with working(app):
+            assert await log_of(await stopped_late.asubmit()) == [f"line {n}" for n in range(1001)]
 
     run(body())
 

@@ -6,7 +6,7 @@ import { Job } from "./job.js";
 import { JobLog } from "./log.js";
 import { Memory } from "./memory.js";
 import { perform, type Handler } from "./perform.js";
-import { maxAssignments, type Assignment, type AttemptEnd, type FinishedJob, type WorkerAsk } from "./wire.js";
+import { maxAssignments, type Assignment, type AttemptEnd, type FinishedJob, type LogLine, type WorkerAsk } from "./wire.js";
 
 // This file has the life of a worker: it claims jobs, runs them, renews their leases, and
 // hands in how they ended. A job goes from held (its function runs) over ends (it is to be
@@ -58,7 +58,7 @@ interface Run {
   readonly controller: AbortController;
   /** When the lease runs out. */
   until: number;
-  /** Whether its function has not ended. */
+  /** Whether its function has not ended, or more of its log is to be sent than goes with its end. */
   running: boolean;
   /** Another may have the job: the end of its function is not ours to tell. */
   lost: boolean;
@@ -159,14 +159,36 @@ export class Shift {
     const timer = timeoutMs > 0 ? setTimeout(() => stop(run, "timeout"), Math.min(timeoutMs, 2 ** 31 - 1)) : undefined;
     const { thrown: _, ...outcome } = await perform(this.#w.handlers.get(run.job.record.script_type) ?? noFunction, run.job);
     clearTimeout(timer);
+    const lines = run.log.idle ? [] : await this.#lastLines(run);
     if (run.lost) {
       this.#drop(run);
       return;
     }
     run.running = false;
     this.#running--;
-    const lines = run.log.idle ? [] : await run.log.close();
     this.#handIn(run, { ...run.held, ...outcome, ...(lines.length > 0 ? { lines } : {}) });
+  }
+
+  /**
+   * Ends the log of a function that has ended: sends what is more than goes with its end, and gives the rest. A node that
+   * takes nothing holds up no end for ever: it has half of what is left of the lease now, however often that is renewed, and
+   * the end has the rest.
+   */
+  async #lastLines(run: Run): Promise<LogLine[]> {
+    const until = Math.min((now() + run.until) / 2, run.until - margin(this.#w.leaseMs));
+    await run.log.shut();
+    for (let failures = 0; run.log.overfull && !run.lost; ) {
+      const left = Math.floor(until - now());
+      if (left <= 0) break;
+      try {
+        await run.log.sendFirst((lines) => this.#w.client.log(this.#w.name, run.held, lines, AbortSignal.timeout(left)));
+        failures = 0;
+      } catch (err) {
+        if (err instanceof RametError && (refusals.has(err.code) || gone.has(err.code))) break;
+        await pause(failures++, undefined, err instanceof RametError ? Math.min(err.retryAfter, (until - now()) / 2000) : 0);
+      }
+    }
+    return run.log.close();
   }
 
   #handIn(run: Run, end: AttemptEnd): void {

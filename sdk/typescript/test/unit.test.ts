@@ -76,12 +76,28 @@ for (const fails of [false, true]) {
     t.mock.timers.tick(200);
     log.add("stdout", Array.from({ length: 25_000 }, (_, i) => `line ${i}`).join("\n")); // while the first is on its way
     answer();
-    const last = (await log.close()).map((l) => l.line);
-    assert.deepEqual(sent, fails ? [] : ["first"]);
-    const mark = `${24_001 + Number(fails)} lines are missing here: they could not be sent`;
-    assert.deepEqual(last, [mark, ...Array.from({ length: 999 }, (_, i) => `line ${24_001 + i}`)]);
+    await log.shut();
+    while (log.overfull) await log.sendFirst(async (lines) => void sent.push(...lines.map((l) => l.line)));
+    const all = [...sent, ...(await log.close()).map((l) => l.line)];
+    const mark = `${15_000 + Number(fails)} lines are missing here: they could not be sent`;
+    assert.deepEqual(all, [...(fails ? [] : ["first"]), mark, ...Array.from({ length: 10_000 }, (_, i) => `line ${15_000 + i}`)]);
   });
 }
+
+test("lines that cannot be sent wait again, in order", async () => {
+  const log = new JobLog();
+  const lines = Array.from({ length: 2_500 }, (_, i) => `line ${i}`);
+  log.add("stdout", lines.join("\n"));
+  const sent: string[] = [];
+  for (let requests = 0; log.overfull; requests++) {
+    const sending = log.sendFirst(async (some) => {
+      if (requests % 2 === 0) throw new Error("not now");
+      sent.push(...some.map((l) => l.line));
+    });
+    await (requests % 2 === 0 ? assert.rejects(sending, /not now/) : sending);
+  }
+  assert.deepEqual([...sent, ...(await log.close()).map((l) => l.line)], lines);
+});
 
 test("lines are sent behind the mark of those that are missing before them", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });

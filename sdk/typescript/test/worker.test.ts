@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, mock, test } from "node:test";
-import { Fail, JobStopped, RametError, RetryAfter, type Job } from "ramet";
+import { Fail, JobStopped, RametError, RetryAfter, type Job, type JobHandle } from "ramet";
 import { Node, promised, work } from "./node.js";
 
 let node: Node;
@@ -135,6 +135,66 @@ test("many large ends and logs are handed in by several requests", async (t) => 
     assert.equal(job.result["x"]?.length, 80_000);
   }
 });
+
+/** A job's log once it has ended, and how it has ended. */
+async function logOf(handle: JobHandle): Promise<string[]> {
+  const lines = [];
+  for await (const { line } of handle.logs()) lines.push(line);
+  assert.equal((await handle.wait()).status, "finished");
+  return lines;
+}
+
+const numbered = (n: number, size: number): string[] => Array.from({ length: n }, (_, i) => String(i).padEnd(size, "."));
+
+test("all lines come with the end", async (t) => {
+  const app = node.app();
+  const wordy = app.job("wordy", ({ n, size }: { n: number; size: number }, job) => {
+    for (const line of numbered(n, size)) job.log(line);
+  });
+  work(t, app);
+  for (const [n, size] of [[1_001, 1], [200, 3_000], [100, 9_000], [10_000, 1]] as const) {
+    assert.deepEqual(await logOf(await wordy.submit({ n, size })), numbered(n, size), `${n} lines of ${size} bytes`);
+  }
+});
+
+test("missing lines are told of where they are", async (t) => {
+  const app = node.app();
+  const seen = promised<void>();
+  const wordy = app.job("too-wordy", async (_: undefined, job) => {
+    job.log("first");
+    await seen.promise;
+    for (const line of numbered(60_000, 1)) job.log(line); // none is sent meanwhile: the loop has no turn
+  });
+  work(t, app);
+  const handle = await wordy.submit();
+  for await (const { line } of handle.logs()) {
+    assert.equal(line, "first");
+    break;
+  }
+  seen.resolve();
+  const mark = "50000 lines are missing here: they could not be sent";
+  assert.deepEqual(await logOf(handle), ["first", mark, ...numbered(60_000, 1).slice(50_000)]);
+});
+
+for (const code of ["exhausted", "invalid"] as const) {
+  test(`a node that says that lines at the end are ${code} is asked ${code === "invalid" ? "no more" : "again"}`, async (t) => {
+    const app = node.app();
+    const wordy = app.job(`wordy-${code}`, (_: undefined, job) => {
+      for (const line of numbered(2_001, 1)) job.log(line);
+    });
+    const log = app.client.log.bind(app.client);
+    let requests = 0;
+    app.client.log = async (...ask) => {
+      if (++requests === 1) throw new RametError(code, "not now");
+      await log(...ask);
+    };
+    work(t, app);
+    const lines = await logOf(await wordy.submit());
+    const mark = "1002 lines are missing here: they could not be sent";
+    assert.deepEqual(lines, code === "invalid" ? [mark, ...numbered(2_001, 1).slice(1_002)] : numbered(2_001, 1));
+    assert.equal(requests, code === "invalid" ? 1 : 3);
+  });
+}
 
 test("a result, an error and lines of 10 MB cost the job nothing else", async (t) => {
   const app = node.app();

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from collections import deque
 from contextvars import ContextVar
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from . import durable
@@ -15,7 +17,7 @@ from .steps import AsyncSteps
 from .wire import MAX_LINE_BYTES, MAX_LOG_LINES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from . import wire
     from .durable import Steps
@@ -25,7 +27,16 @@ LINES_ROOM = 512 << 10
 """How many letters of lines go with one request, 8 MiB of JSON at most: a letter may have six bytes."""
 
 KEPT_LINES = 10 * MAX_LOG_LINES
-"""How many lines of a job wait here while no node takes them; those behind are counted alone."""
+"""How many lines of a job wait here while no node takes them; the oldest are dropped: the last say how it ended."""
+
+KEPT_BYTES = 1020 << 10
+"""How many bytes these count at the most, each line LINE_COST beside its text, as in a node.
+
+More a node would cut from the log anyway, and then at its end, unless it was given more than the share of 1 MiB; some
+is left for what is said of missing lines.
+"""
+
+LINE_COST = 64
 
 _NOTHING = "nothing is remembered here: the job is in no worker's hands"
 
@@ -43,8 +54,10 @@ class Job:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._cause: Cause | None = None
-        self._lines: list[wire.LogLine] = []
-        self._over = 0  # lines that came behind these, when there was no room
+        self._lines: deque[wire.LogLine] = deque()  # those on their way are not among them
+        self._bytes = 0  # what these count
+        self._missing = 0  # lines that were dropped just before these
+        self._away: tuple[int, list[wire.LogLine]] = 0, []  # lines on their way, and how many are missing before them
         self._closed = False
 
     @property
@@ -148,47 +161,102 @@ class Job:
         with self._lock:
             if self._closed:
                 return
-            room = max(KEPT_LINES - len(self._lines), 0)
-            self._lines += lines[:room]
-            self._over += len(lines[room:])
+            self._lines += lines
+            self._bytes += _bytes(lines)
+            self._drop()
         if self._noted is not None:
             self._noted()
 
-    def waiting(self) -> list[wire.LogLine]:
-        """Give the first lines that were not sent yet, as many as go with one request."""
-        with self._lock:
-            return _first(self._lines)
+    def _drop(self) -> None:
+        """Drop the oldest lines where there are too many."""
+        while len(self._lines) > KEPT_LINES or self._bytes > KEPT_BYTES:
+            self._bytes -= _bytes([self._lines.popleft()])
+            self._missing += 1
 
-    def sent(self, count: int) -> bool:
-        """Forget lines that were sent, and say whether there are more."""
+    def take(self) -> list[wire.LogLine]:
+        """Take the first lines, as many as go with one request, behind the mark of those that are missing before them.
+
+        What became of them is told by `sent` or `unsent` before the next are taken.
+        """
         with self._lock:
-            del self._lines[:count]
-            if self._over and not self._lines:  # they came behind all that was kept
-                self._lines, self._over = [_missing(self._over)], 0
+            lines = _first(self._lines, MAX_LOG_LINES - bool(self._missing))
+            for _ in lines:
+                self._lines.popleft()
+            self._bytes -= _bytes(lines)
+            self._away, self._missing = (self._missing, lines), 0
+            return _marked(*self._away)
+
+    def sent(self) -> bool:
+        """Forget the lines that were taken, and say whether there are more."""
+        with self._lock:
+            self._away = 0, []
             return bool(self._lines)
 
-    def close(self) -> list[wire.LogLine]:
-        """End the log and give the lines that were not sent: the last ones, where there are too many."""
+    def unsent(self) -> None:
+        """Have the lines that were taken wait again."""
+        with self._lock:
+            (missing, lines), self._away = self._away, (0, [])
+            if self._missing:  # lines behind them were dropped meanwhile: these are older
+                self._missing += missing + len(lines)
+                return
+            self._missing = missing
+            self._lines.extendleft(reversed(lines))
+            self._bytes += _bytes(lines)
+            self._drop()
+
+    def shut(self) -> None:
+        """End the log: nothing is added any more."""
         with self._lock:
             self._closed = True
-            last = _first(self._lines[: -MAX_LOG_LINES - 1 : -1])[::-1]
-            missing = len(self._lines) - len(last) + self._over
-        if missing:
-            last[0] = _missing(missing + 1)
-        return last
+
+    def overfull(self) -> bool:
+        """Say whether more lines wait than go with the job's end."""
+        with self._lock:
+            return len(self._last()) < len(self._lines)
+
+    def close(self) -> list[wire.LogLine]:
+        """End the log and give the lines that were not sent.
+
+        Where they are too many for the end of a job it is the last of them, behind a line that counts the missing ones.
+        """
+        self.shut()
+        with self._lock:
+            last = self._last()
+            missing = self._missing + len(self._lines) - len(last)
+            self._lines.clear()  # they go with the end, and nowhere else
+            self._bytes = self._missing = 0
+            return _marked(missing, last)
+
+    def _last(self) -> list[wire.LogLine]:
+        """Give the last lines, as many as go with an end behind the mark of those that are missing before them."""
+        most = MAX_LOG_LINES
+        if self._missing or len(self._lines) > most:
+            most -= 1
+        return _first(reversed(self._lines), most)[::-1]
 
 
-def _missing(count: int) -> wire.LogLine:
-    return {"stream": "stderr", "line": f"{count} lines are missing here: they could not be sent"}
+def _marked(missing: int, lines: list[wire.LogLine]) -> list[wire.LogLine]:
+    """Put lines behind one that says how many are missing before them."""
+    if not missing:
+        return lines
+    return [{"stream": "stderr", "line": f"{missing} lines are missing here: they could not be sent"}, *lines]
 
 
-def _first(lines: list[wire.LogLine]) -> list[wire.LogLine]:
+def _bytes(lines: list[wire.LogLine]) -> int:
+    """Count lines as a node does."""
+    return sum(len(line["line"].encode()) + LINE_COST for line in lines)
+
+
+def _first(lines: Iterable[wire.LogLine], most: int) -> list[wire.LogLine]:
+    """Give the first lines, as many as go with one request."""
+    first: list[wire.LogLine] = []
     room = LINES_ROOM
-    for n, line in enumerate(lines[:MAX_LOG_LINES]):
+    for line in islice(lines, most):
         room -= len(line["line"])
         if room < 0:
-            return lines[:n]
-    return lines[:MAX_LOG_LINES]
+            break
+        first.append(line)
+    return first
 
 
 def _of_job() -> Steps | None:

@@ -90,6 +90,7 @@ class Run:
         self.until = asked + assignment["lease_ms"] / 1000
         self.sending = asyncio.Lock()  # held while lines are on their way
         self.task: asyncio.Task[None] | None = None
+        self.ending: asyncio.Task[None] | None = None  # sends what waits of its log, and is not stopped with it
         self._interrupt = Interrupt(Stopped)
         self._worker = worker
         self._dirty = False
@@ -136,19 +137,48 @@ class Run:
         """Send what was logged; what cannot be sent goes again, or with the end."""
         async with self.sending:
             self._dirty = False
-            lines = self.job.waiting()
-            if not lines:
-                return
             try:
-                await client.send(client.calls.log(worker, self.job.held, lines))
+                more = await self._send_first(client, worker)
             except (errors.Conflict, errors.NotFound, errors.Forbidden):
                 return  # it is not ours any more: the next heartbeat says so
             except errors.RametError as err:
                 log.debug("lines of %s not sent: %s", self.job.key, err)
                 self._noted()
                 return
-            if self.job.sent(len(lines)):
+            if more:
                 self._noted()
+
+    async def _send_first(self, client: AsyncClient, worker: str) -> bool:
+        """Send the first lines that wait, and say whether there are more."""
+        lines = self.job.take()
+        try:
+            if lines:
+                await client.send(client.calls.log(worker, self.job.held, lines))
+        except BaseException:  # the lease may leave no more time for the answer
+            self.job.unsent()
+            raise
+        return self.job.sent()
+
+    async def send_rest(self, client: AsyncClient, worker: str, margin: float) -> None:
+        """Send what the log of an ended function has more than goes with its end.
+
+        A node that takes nothing holds up no end for ever: it has half of what is left of the lease now, however often
+        that is renewed, and the end has the rest.
+        """
+        failures, until = 0, time.monotonic() + min(self.left() / 2, self.left() - margin)
+        async with self.sending:
+            while self.job.overfull() and self.job.cause is not Cause.LOST and (left := until - time.monotonic()) > 0:
+                try:
+                    await asyncio.wait_for(self._send_first(client, worker), left)
+                    failures = 0
+                except asyncio.TimeoutError:  # another than TimeoutError before Python 3.11
+                    return
+                except (errors.Conflict, errors.NotFound, errors.Forbidden, errors.Invalid, errors.Limit):
+                    return  # nor will it be taken later
+                except errors.RametError as err:
+                    log.debug("lines of %s not sent: %s", self.job.key, err)
+                    failures += 1
+                    await asyncio.sleep(pause(failures, min(err.retry_after, (until - time.monotonic()) / 2)))
 
     def call_here(self, f: Function[..., Any]) -> Outcome:
         """Run a function without async, in this thread."""
@@ -213,6 +243,7 @@ class Worker:
         self._dirty: set[Run] = set()
         self._free = config.concurrency
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: AsyncClient | None = None
         self._stops = 0
         self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
         self._room, self._empty = asyncio.Event(), asyncio.Event()  # a slot is free; all are
@@ -250,7 +281,7 @@ class Worker:
         beats = threading.Event()
         heart = threading.Thread(target=self._heartbeat, args=(beats,), name="ramet-heartbeat", daemon=True)
         heart.start()
-        client = AsyncClient(self._app.place, self._app.context)
+        self._client = client = AsyncClient(self._app.place, self._app.context)
         loops = [asyncio.create_task(self._finish_loop(client)) for _ in range(FINISHERS)]
         loops.append(asyncio.create_task(self._log_loop(client)))
         try:
@@ -402,15 +433,19 @@ class Worker:
         """Put the end of a run with those to be handed in."""
         if timer is not None:
             timer.cancel()
-        if run.sending.locked():  # its lines come first
-            run.task = asyncio.create_task(self._end_later(run, outcome))  # kept, so that it is not collected
+        run.job.shut()
+        if self._client is not None and (run.sending.locked() or run.job.overfull()):  # its lines come first
+            run.ending = asyncio.create_task(
+                self._end_later(self._client, run, outcome)
+            )  # kept, so that it is not collected
             return
         self._end_now(run, outcome)
 
-    async def _end_later(self, run: Run, outcome: Outcome) -> None:
-        async with run.sending:
-            pass
-        self._end_now(run, outcome)
+    async def _end_later(self, client: AsyncClient, run: Run, outcome: Outcome) -> None:
+        try:
+            await run.send_rest(client, self.config.name, self.margin)
+        finally:
+            self._end_now(run, outcome)
 
     def _end_now(self, run: Run, outcome: Outcome) -> None:
         lines = run.job.close()
