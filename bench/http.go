@@ -116,7 +116,9 @@ func readAnswer(in *bufio.Reader, buffer []byte) ([]byte, error) {
 }
 
 // workerLatency measures how long it takes from the submit of a job until an idle worker
-// begins it, over HTTP on the loopback: two requests, one of which waits.
+// begins it, over HTTP on the loopback: two requests, one of which waits. Beside it stand
+// what no such submit can do without, measured after the same pauses: a request to a server
+// of net/http that does nothing, and what a bare store writes of a job.
 func workerLatency(r *rig) figures {
 	node := r.serve(strings.Split(*ramet, ",")[0])
 	c := node.client
@@ -131,22 +133,44 @@ func workerLatency(r *rig) figures {
 	})
 	var ended sync.WaitGroup
 	ended.Go(func() { check(w.Run(ctx)) })
-	var starts, submits []time.Duration
+	bare := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer bare.Close()
+	store := r.bareStore()
+	defer store.close()
+	var starts, submits, requests, writes []time.Duration
 	for i := range latencyJobs + 10 {
 		time.Sleep(20 * time.Millisecond)
 		asked := time.Now()
 		_, err := c.SubmitJob(ctx, 1, domain.Job{Script: "{}", ScriptType: workerType})
 		check(err)
 		answered := time.Now()
-		if at := <-begun; i >= 10 { // the first warm up
-			starts, submits = append(starts, at.Sub(asked)), append(submits, answered.Sub(asked))
+		started := <-begun
+		request := afterPause(func() {
+			resp, err := http.Get(bare.URL)
+			check(err)
+			check(resp.Body.Close())
+		})
+		write := afterPause(func() { store.submit(i, i+1) })
+		if i >= 10 { // the first warm up
+			starts, submits = append(starts, started.Sub(asked)), append(submits, answered.Sub(asked))
+			requests, writes = append(requests, request), append(writes, write)
 		}
 	}
 	stop()
 	ended.Wait()
 	node.end()
-	slices.Sort(starts)
-	slices.Sort(submits)
+	for _, all := range [][]time.Duration{starts, submits, requests, writes} {
+		slices.Sort(all)
+	}
 	return figures{"start_p50_ms": millis(percentile(starts, .5)), "start_p99_ms": millis(percentile(starts, .99)),
-		"submit_p50_ms": millis(percentile(submits, .5)), "submit_p99_ms": millis(percentile(submits, .99))}
+		"submit_p50_ms": millis(percentile(submits, .5)), "submit_p99_ms": millis(percentile(submits, .99)),
+		"bare_request_p50_ms": millis(percentile(requests, .5)), "bare_write_p50_ms": millis(percentile(writes, .5))}
+}
+
+// afterPause is how long something takes in a process that has had nothing to do.
+func afterPause(do func()) time.Duration {
+	time.Sleep(20 * time.Millisecond)
+	begun := time.Now()
+	do()
+	return time.Since(begun)
 }
