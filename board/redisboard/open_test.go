@@ -119,8 +119,8 @@ func TestWithoutConfig(t *testing.T) {
 	defer b.Close()
 	commit(t, b, &board.Batch{Space: 20})
 	wantKind(t, "commit", b.Commit(t.Context(), board.Batch{Space: 21}), domain.ErrInvalid, "21 databases")
-	if len(b.Notes()) == 0 {
-		t.Error("got no note about CONFIG")
+	if texts, err := b.Settings(t.Context()); len(texts) == 0 || err != nil {
+		t.Errorf("got nothing about CONFIG, %v", err)
 	}
 	if _, err := b.Watch(t.Context(), 1, ""); err != nil {
 		t.Errorf("watch: %v", err)
@@ -140,8 +140,8 @@ func TestDurability(t *testing.T) {
 				if got := b.Durability(); got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}
-				if quiet := len(b.Notes()) == 0; quiet != (want == board.DurableDisk) {
-					t.Errorf("notes: %q", b.Notes())
+				if texts, err := b.Settings(t.Context()); err != nil || (len(texts) == 0) != (want == board.DurableDisk) {
+					t.Errorf("settings: %q, %v", texts, err)
 				}
 			})
 		}

@@ -25,9 +25,9 @@ type facts struct {
 // the connection was made.
 func (b *Board) Durability() board.Durability { return b.facts.Load().durability }
 
-// Notes are sentences for who runs the server: what its settings may lose or
-// slow down. None: nothing to say.
-func (b *Board) Notes() []string { return b.facts.Load().notes }
+// Settings are sentences for who runs the server: what its settings, as they were when the connection
+// was made, may lose or slow down. None: nothing to say. What it evicts [Board.Evictions] says.
+func (b *Board) Settings(context.Context) ([]string, error) { return b.facts.Load().notes, nil }
 
 // survey looks at version, role and settings. It runs again after each
 // reconnection: the server may be another one, or has lost settings.
@@ -119,9 +119,7 @@ func (f *facts) judge(about, cfg map[string]string) {
 		f.note("appendfsync is %s: a power cut loses about the last second of answered work, more where the disk is slow; set appendfsync always",
 			orUnknown(fsync))
 	}
-	if f.evicts = evicts(about); f.evicts != "" {
-		f.note("%s; set maxmemory-policy noeviction", f.evicts)
-	}
+	f.evicts = evicts(about)
 }
 
 // evicts says what a server throws away when its memory is full: "" where nothing.

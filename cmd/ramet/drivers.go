@@ -46,8 +46,11 @@ func openBoard(ctx context.Context, o options) (board.Board, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, note := range b.Notes() {
-			log.Warn(note)
+		for _, ask := range []func(context.Context) ([]string, error){b.Settings, b.Evictions} {
+			texts, _ := ask(ctx) // a server that has gone meanwhile is told of by whoever needs it
+			for _, text := range texts {
+				log.Warn(text)
+			}
 		}
 		return b, nil
 	case "etcd", "etcds":

@@ -68,7 +68,7 @@ func (p *parts) settings(ctx context.Context) (list []api.Setting) {
 	for _, of := range []struct {
 		name  string
 		store any
-	}{{"archive", p.bareArchive}, {"streams", p.streams}} {
+	}{{"board", p.store}, {"archive", p.bareArchive}, {"streams", p.streams}} {
 		asked, can := of.store.(interface {
 			Settings(ctx context.Context) ([]string, error)
 		})
