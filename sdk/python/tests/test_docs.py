@@ -59,17 +59,26 @@ def test_what_a_page_shows_is_what_comes_out(page: str, node: Node, tmp_path: Pa
     assert ran
 
 
-def test_the_program_of_the_tour_works_and_sends(node: Node, tmp_path: Path) -> None:
-    blocks = BLOCK.findall((ROOT / "docs/tour.md").read_text())
-    (program,) = [text for kind, text in blocks if kind == "python"]
+SUBMIT = "import ramet; print(ramet.App(context=1).submit('mail', {'to': 'ada'}).result()['value'])"
+
+
+@pytest.mark.parametrize(
+    ("page", "submit", "answer"),
+    [("docs/tour.md", ["mail.py", "ada"], "sent"), ("README.md", ["-c", SUBMIT], "sent to ada")],
+    ids=["the tour", "the README"],
+)
+def test_the_program_of_a_page_works_and_sends(
+    page: str, submit: list[str], answer: str, node: Node, tmp_path: Path
+) -> None:
+    blocks = BLOCK.findall((ROOT / page).read_text())
+    (program,) = [text for kind, text in blocks if kind == "python" and text.startswith("# mail.py")]
     (tmp_path / "mail.py").write_text(program)
-    command = [sys.executable, "mail.py"]
-    worker = subprocess.Popen(command, cwd=tmp_path, env=node.environ())
+    worker = subprocess.Popen([sys.executable, "mail.py"], cwd=tmp_path, env=node.environ())
     try:
         sent = subprocess.run(
-            [*command, "ada@example.org"], cwd=tmp_path, env=node.environ(), capture_output=True, text=True
+            [sys.executable, *submit], cwd=tmp_path, env=node.environ(), capture_output=True, text=True
         )
-        assert (sent.returncode, sent.stdout) == (0, "sent\n"), sent.stderr
+        assert (sent.returncode, sent.stdout) == (0, answer + "\n"), sent.stderr
     finally:
         worker.terminate()
         worker.wait()

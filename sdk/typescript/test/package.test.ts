@@ -1,6 +1,7 @@
 // This file tests the package as it is published: its tarball, in fresh folders.
 import assert from "node:assert/strict";
 import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -111,18 +112,31 @@ test("the programs of the README do what it shows, and those of the docs are rig
   assert.equal(stdout, shown.find(({ kind }) => kind === "text")!.text);
 });
 
-test("the program of the tour works, and sends", async (t) => {
+test("the programs of the tour and of the project's README work, and send", async (t) => {
   const node = await Node.start(t);
   const dir = join(folder, "mail");
   await cp(join(examples, "web-app/typescript/tsconfig.json"), join(dir, "tsconfig.json"), { recursive: true });
   await writeFile(join(dir, "package.json"), '{"type": "module"}');
   await mkdir(join(dir, "src"));
-  const { text } = (await blocks(join(examples, "../docs/tour.md"))).find(({ name }) => name === "mail.ts")!;
-  await writeFile(join(dir, "src/mail.ts"), text);
+  for (const [page, file] of [["docs/tour.md", "mail.ts"], ["README.md", "short.ts"]] as const) {
+    const { text } = (await blocks(join(examples, "..", page))).find(({ name }) => name === "mail.ts")!;
+    await writeFile(join(dir, "src", file), text);
+  }
   await install(dir, tarball, ...dev);
   await exec("npx", ["tsc"], { cwd: dir });
-  await start(t, dir, node.env, ["dist/mail.js"]);
-  assert.equal((await exec(process.execPath, ["dist/mail.js", "ada@example.org"], { cwd: dir, env: node.env })).stdout, "sent\n");
+  const [worker] = await start(t, dir, node.env, ["dist/mail.js"]);
+  const submit = (...program: string[]) => exec(process.execPath, program, { cwd: dir, env: node.env });
+  assert.equal((await submit("dist/mail.js", "ada@example.org")).stdout, "sent\n");
+  const ended = once(worker, "exit");
+  worker.kill("SIGTERM");
+  await ended;
+  await start(t, dir, node.env, ["dist/short.js"]);
+  const asked = `
+    import { App } from "ramet";
+    const app = new App({ context: 1 });
+    console.log((await (await app.submit("mail", { to: "ada" })).wait()).result.value);
+    app.client.close();`;
+  assert.equal((await submit("--input-type=module", "-e", asked)).stdout, "sent to ada\n");
 });
 
 /** Starts a program of the example, and waits for a line of it if asked. */
