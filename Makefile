@@ -95,6 +95,10 @@ kill: clocks ## 200 rounds of kill -9 under load: embedded, Redis, etcd with its
 	RAMET_TEST_SERVERS=required RAMET_KILL_ROUNDS=200 $(GOTESTSUM) --format testname -- -timeout 150m -run Kill ./test/cluster
 	RAMET_SIM_SEEDS=1000 $(GOTESTSUM) --format testname -- -timeout 60m -run 'TestSimulation$$' ./post
 
+.PHONY: drill
+drill: ## backup and restore of 50,000 living things, under load
+	RAMET_DRILL=50000 $(GOTESTSUM) --format testname -- -timeout 30m -run RestoreDrill ./test/upgrade
+
 .PHONY: bench
 bench: ## measure everything; prints JSON lines (needs redis-server)
 	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench
