@@ -5,7 +5,7 @@ import "github.com/ramet-run/ramet/domain"
 // The operations on actors.
 var (
 	ActorCreate = op[CreatedActor](Operation{
-		Name: "actor.create", Method: "POST", Path: "/v1/actors", Right: domain.VerbAdministrate,
+		Name: "actor.create", Method: "POST", Path: "/v1/actors", Right: domain.VerbAdministrate, Keyed: true,
 		Summary: "Register an actor by its public key.",
 	}, CreateActorParams{Actor: domain.Actor{Pubkey: examplePubkey}})
 	ActorList = op[ActorPage](Operation{

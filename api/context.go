@@ -9,7 +9,7 @@ import (
 // The operations on contexts.
 var (
 	ContextCreate = op[CreatedContext](Operation{
-		Name: "context.create", Method: "POST", Path: "/v1/contexts", Right: domain.VerbAdministrate,
+		Name: "context.create", Method: "POST", Path: "/v1/contexts", Right: domain.VerbAdministrate, Keyed: true,
 		Summary: "Make a context.",
 	}, CreateContextParams{Tenant: domain.Tenant{Admins: []domain.ActorID{10}}})
 	ContextList = op[ContextPage](Operation{

@@ -46,6 +46,9 @@ type Operation struct {
 	Again bool
 	// Keyed has it know a request again by its key, though its right is another than to create.
 	Keyed bool
+	// Secret says that its body or its answer has a secret. Of a request with a key nothing of the answer is
+	// kept, and of the body no digest that could be tried against.
+	Secret bool
 
 	// Bytes is the media type of an answer that is no JSON, but [Bytes] as they come. "": JSON.
 	Bytes string

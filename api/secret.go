@@ -6,6 +6,7 @@ import "github.com/ramet-run/ramet/domain"
 var (
 	SecretSet = op[domain.Secret](Operation{
 		Name: "secret.set", Method: "POST", Path: "/v1/contexts/{context}/secrets/{name}", Right: domain.VerbGrant, ByHand: true,
+		Keyed: true, Secret: true,
 		Summary: "Put a secret of a context on the board, sealed, over one of that name. Nobody reads it back.",
 	}, SetSecretParams{Context: 7, Name: "warehouse", Value: "postgres://etl:hunter2@db/warehouse"})
 	SecretList = op[Secrets](Operation{

@@ -11,8 +11,8 @@ var (
 	}, ListTokensParams{Actor: 12})
 	TokenNote = op[domain.Token](Operation{
 		Name: "token.note", Method: "POST", Path: "/v1/tokens", Right: domain.VerbOwn,
-		Summary: "Make a token known that one has signed, so that it is listed by its name.",
-		Errors:  []error{domain.ErrLimit},
+		Summary: "Make a token known that one has signed, so that it is listed by its name.", Again: true,
+		Errors: []error{domain.ErrLimit},
 	}, NoteTokenParams{Token: "eyJhbGciOiJFZERTQSJ9.e30.AA"})
 	TokenRevoke = op[TokensRevoked](Operation{
 		Name: "token.revoke", Method: "POST", Path: "/v1/tokens/revoke", Right: domain.VerbOwn,

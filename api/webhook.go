@@ -11,7 +11,9 @@ import (
 var (
 	WebhookCreate = op[WebhookMade](Operation{
 		Name: "webhook.create", Method: "POST", Path: "/v1/contexts/{context}/webhooks", Right: domain.VerbGrant, ByHand: true,
-		Summary: "Make a webhook, whose deliveries start flows in the caller's name. The answer alone tells its secret.",
+		Keyed: true, Secret: true,
+		Summary: "Make a webhook, whose deliveries start flows in the caller's name. The answer alone tells its secret; repeated under its " +
+			"Idempotency-Key it is told again, until it is rotated.",
 	}, WebhookCreateParams{Context: 7, Webhook: domain.Webhook{Name: "deploy", Scheme: domain.WebhookGitHub, Blueprint: "nightly",
 		When: `headers["x-github-event"] == "push"`, Params: map[string]string{"region": "body.repository.name"}}})
 	WebhookUpdate = op[Webhook](Operation{
@@ -34,7 +36,9 @@ var (
 	}, WebhookParams{Context: 7, Name: "deploy"})
 	WebhookRotate = op[WebhookMade](Operation{
 		Name: "webhook.rotate", Method: "POST", Path: "/v1/contexts/{context}/webhooks/{webhook}/rotate", Right: domain.VerbGrant, ByHand: true,
-		Summary: "Give a webhook another secret, and take the one before for a while, too. The answer alone tells the new one.",
+		Keyed: true, Secret: true,
+		Summary: "Give a webhook another secret, and take the one before for a while, too. The answer alone tells the new one; repeated under its " +
+			"Idempotency-Key it is told again, until it is rotated.",
 	}, WebhookRotateParams{WebhookParams: WebhookParams{Context: 7, Name: "deploy"}})
 )
 
@@ -56,10 +60,14 @@ type Webhooks struct {
 	Webhooks []Webhook `json:"webhooks"`
 }
 
-// WebhookMade is a webhook with the secret that was made for it, which is told once; none where one was given.
+// WebhookMade is a webhook with the secret that was made for it; none where one was given. It is told once, and again
+// to who repeats the request under its Idempotency-Key while it is the webhook's secret: once it was rotated it is told to
+// nobody, and `ramet webhook rotate` makes another.
 type WebhookMade struct {
 	Webhook
 	Secret string `json:"secret,omitzero"`
+	// Rotated says, where a request is repeated under its Idempotency-Key, why the secret is not told again.
+	Rotated string `json:"rotated,omitzero"`
 }
 
 // WebhookParams name a webhook.

@@ -17,7 +17,8 @@ type once struct{}
 
 // Once has what is made by a request with that context be made once: asked again under
 // the same key, within a day, a node gives the answer of the first time. It counts for
-// operations that create, such as [Client.Submit]; others have no key.
+// operations that create, such as [Client.Submit]; others have no key. A secret that the first answer told, as that of a
+// new webhook, is told again until it is rotated.
 func Once(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, once{}, key)
 }

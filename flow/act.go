@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -17,6 +18,8 @@ const (
 	// actWithin is how long an order is waited for. It is done in any case.
 	actWithin = 10 * time.Second
 	actPoll   = time.Second
+	// orderIDLen is how long the id of an order is, in bytes.
+	orderIDLen = 12
 )
 
 // Act has an order done by the flow's keeper: durably taken when it returns,
@@ -51,16 +54,23 @@ func (e *Engine) Act(ctx context.Context, tenant domain.TenantID, id domain.Flow
 		return false, err
 	}
 	now := e.board.Now()
-	o.ID, o.AtMs = rand.Text()[:12], now.UnixMilli()
+	o.ID, o.AtMs = cmp.Or(o.Ticket, rand.Text())[:orderIDLen], now.UnixMilli()
 	text, err := json.Marshal(o)
 	if err != nil {
 		return false, err
 	}
 	b := board.Batch{Space: p.space}
+	ticket := layout.Ticket(o.Ticket)
+	if o.Ticket != "" {
+		b.Absent(ticket).Set(ticket, board.Field{Name: layout.FlowNameID, Value: strconv.FormatUint(uint64(id), 10)}).Expire(ticket, ticketFor)
+	}
 	b.Equal(f.Key(), layout.FlowCaller, strconv.FormatUint(uint64(f.CallerID), 10)) // it is still there
 	b.PushLeft(layout.FlowOrders(id), string(text))
 	wake(&b, id)
 	err = e.board.Commit(ctx, b)
+	if g := (*board.GuardError)(nil); errors.As(err, &g) && g.Guard.Key == ticket {
+		err = nil // the order was given before
+	}
 	if errors.Is(err, domain.ErrConflict) {
 		return false, missing(p) // it was removed just now
 	} else if err != nil {

@@ -396,6 +396,37 @@ func TestAnEndlessStreamStaysSmallAndIsEndedByAnUpdate(t *testing.T) {
 	})
 }
 
+// TestAnOrderUnderATicketIsGivenOnce: given again it would undo what others have ordered since.
+func TestAnOrderUnderATicketIsGivenOnce(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := step("stream", "sleep 1s")
+		s.Pack = &domain.Pack{Size: 10, Endless: true, Window: 3}
+		id := r.steps(s)
+		time.Sleep(500 * time.Millisecond)
+		window := func(n int, ticket string) {
+			t.Helper()
+			r.mustAct(id, flow.Order{Verb: flow.OrderUpdate, Steps: map[string]domain.StepChange{"stream": {Window: n}}, Ticket: ticket})
+			time.Sleep(3 * time.Second)
+		}
+		window(5, "aaaaaaaaaaaaaaaaaaaaaaaaaa-0")
+		for others := range 34 { // more than the flow keeps answers of
+			window(4, "")
+			if others > 0 && others < 33 {
+				window(3, "")
+				continue
+			}
+			window(5, "aaaaaaaaaaaaaaaaaaaaaaaaaa-0")
+			if s := r.show(id).Steps[0]; s.Open != 4 {
+				t.Errorf("after %d updates: got %d open, want the 4 of the last", 2*others+1, s.Open)
+			}
+		}
+		window(6, "bbbbbbbbbbbbbbbbbbbbbbbbbb-0")
+		if s := r.show(id).Steps[0]; s.Open != 6 {
+			t.Errorf("under another ticket: got %d open, want 6", s.Open)
+		}
+	})
+}
+
 func TestMaxParallelBoundsAllSteps(t *testing.T) {
 	bubble(t, func(r *rig) {
 		p := blueprint(step("a", "sleep 1s", shards(20, 10)), step("b", "sleep 1s", shards(20, 10)))

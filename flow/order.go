@@ -54,6 +54,9 @@ type Order struct {
 	NoCache bool `json:"no_cache,omitempty"`
 	// Steps are the changes of an update.
 	Steps map[string]domain.StepChange `json:"steps,omitempty"`
+	// Ticket names the request, as that of a [Request] does: asked for again under it, the order is not given
+	// again, which would undo what others have ordered since.
+	Ticket string `json:"-"`
 }
 
 // orders does what people ask.

@@ -17,7 +17,8 @@ func Webhook(name string) string { return WebhookPrefix + name }
 // Fields of a webhook's record that are written by themselves: what becomes of deliveries
 // changes nothing of the rest, and is counted by the board.
 const (
-	WebhookRevision = "revision"
+	WebhookRevision  = "revision"
+	WebhookRotatedMs = "rotated_ms"
 
 	WebhookStarted   = "started"
 	WebhookIgnored   = "ignored"
@@ -45,7 +46,7 @@ var webhookTable = newTable(
 	field[domain.Webhook]{name: webhookDefinition,
 		write: func(w *domain.Webhook) (string, bool) { return mustJSON(w.Defined()), false }}.secret(),
 	number(WebhookRevision, func(w *domain.Webhook) *int64 { return &w.State.Revision }),
-	number("rotated_ms", func(w *domain.Webhook) *int64 { return &w.State.RotatedMs }),
+	number(WebhookRotatedMs, func(w *domain.Webhook) *int64 { return &w.State.RotatedMs }),
 	number("old_until_ms", func(w *domain.Webhook) *int64 { return &w.State.OldUntilMs }),
 	number(WebhookStarted, func(w *domain.Webhook) *int64 { return &w.State.Started }).readOnly(),
 	number(WebhookIgnored, func(w *domain.Webhook) *int64 { return &w.State.Ignored }).readOnly(),

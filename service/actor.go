@@ -2,9 +2,12 @@ package service
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // CreateActor registers an actor.
@@ -12,8 +15,17 @@ func (c Caller) CreateActor(ctx context.Context, p api.CreateActorParams) (api.C
 	if err := c.mayHere(ctx, domain.VerbAdministrate, "actor"); err != nil {
 		return api.CreatedActor{}, err
 	}
-	a, existing, err := c.api.parts.Directory.As(c.who.Actor).CreateActor(ctx, p.Actor)
-	return api.CreatedActor{Actor: a, Existing: existing}, err
+	return makes(ctx, c, thing{prefix: layout.ActorPrefix}, func(ctx context.Context) (api.CreatedActor, error) {
+		a, existing, err := c.api.parts.Directory.As(c.who.Actor).CreateActor(ctx, p.Actor)
+		return api.CreatedActor{Actor: a, Existing: existing}, err
+	}, func(ctx context.Context, was made) (api.CreatedActor, error) {
+		id, err := strconv.ParseUint(strings.TrimPrefix(was.key, layout.ActorPrefix), 10, 32)
+		if err != nil {
+			return api.CreatedActor{}, err
+		}
+		a, err := c.api.parts.Directory.Actor(ctx, domain.ActorID(id))
+		return api.CreatedActor{Actor: a, Existing: true}, err
+	})
 }
 
 // UpdateActor gives an actor another key, or other addresses.

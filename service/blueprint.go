@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // Blueprints is what the operations need of the store of blueprints.
@@ -43,8 +44,13 @@ func (c Caller) ApplyBlueprint(ctx context.Context, p api.ApplyBlueprintParams) 
 	if err != nil {
 		return api.BlueprintApplied{}, err
 	}
-	s, existing, err := c.api.parts.Blueprints.Apply(ctx, p.Context, c.who.Actor, b)
-	return api.BlueprintApplied{DocumentEntry: s.DocumentEntry, Existing: existing}, err
+	return makes(ctx, c, thingOf(p.Context, layout.BlueprintKeys.Newest(b.Name), layout.VersionNumber), func(ctx context.Context) (api.BlueprintApplied, error) {
+		s, existing, err := c.api.parts.Blueprints.Apply(ctx, p.Context, c.who.Actor, b)
+		return api.BlueprintApplied{DocumentEntry: s.DocumentEntry, Existing: existing}, err
+	}, func(ctx context.Context, was made) (api.BlueprintApplied, error) {
+		s, err := c.api.parts.Blueprints.Get(ctx, p.Context, b.Name, was.version())
+		return api.BlueprintApplied{DocumentEntry: s.DocumentEntry, Existing: true}, err
+	})
 }
 
 // ListBlueprints lists a page, by name.

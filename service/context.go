@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // CreateContext makes a context.
@@ -15,8 +18,64 @@ func (c Caller) CreateContext(ctx context.Context, p api.CreateContextParams) (a
 	if err := c.mayHere(ctx, domain.VerbAdministrate, "context"); err != nil {
 		return api.CreatedContext{}, err
 	}
-	t, existing, err := c.api.parts.Directory.As(c.who.Actor).CreateTenant(ctx, p.Tenant)
-	return api.CreatedContext{Tenant: t, Existing: existing}, err
+	if c.once == nil || p.ID != 0 || p.Alias != "" {
+		return c.createContext(ctx, p.Tenant, false)
+	}
+	for range onceNumbers {
+		number, err := c.once.number(ctx, layout.Seq("context", 0))
+		if err == nil && number >= 1<<32 {
+			err = domain.Limitf("no free context id was found; name one")
+		}
+		if err != nil {
+			return api.CreatedContext{}, err
+		}
+		p.ID = domain.TenantID(number)
+		made, err := c.createContext(ctx, p.Tenant, true)
+		if !errors.Is(err, errNumberTaken) {
+			return made, err
+		}
+		if err := c.once.unnumber(ctx); err != nil {
+			return api.CreatedContext{}, err
+		}
+	}
+	return api.CreatedContext{}, domain.Limitf("no free context id was found; name one")
+}
+
+// onceNumbers bounds how often a number is drawn that nobody has chosen by hand.
+const onceNumbers = 100
+
+// errNumberTaken is that somebody has chosen by hand the number that was drawn for a context.
+var errNumberTaken = domain.Conflictf("the number that was drawn for the context is another's")
+
+// createContext makes a context. drawn says that its number was drawn for it, so that one which is there
+// already is somebody else's.
+func (c Caller) createContext(ctx context.Context, t domain.Tenant, drawn bool) (api.CreatedContext, error) {
+	prefix := strings.TrimSuffix(layout.Tenant(0), "0")
+	of := thing{prefix: prefix, in: func(ctx context.Context) (board.Space, error) {
+		if t.ID != 0 {
+			return layout.SpaceOf(t.ID), nil
+		}
+		recs, err := board.Readable(c.once.keys.Get(ctx, 0, layout.Alias(t.Alias)))
+		if err != nil {
+			return 0, err
+		}
+		id, _ := strconv.ParseUint(recs[0].Get(layout.AliasOf), 10, 32) // 0: it was not made
+		return layout.SpaceOf(domain.TenantID(id)), nil
+	}}
+	return makes(ctx, c, of, func(ctx context.Context) (api.CreatedContext, error) {
+		made, existing, err := c.api.parts.Directory.As(c.who.Actor).CreateTenant(ctx, t)
+		if drawn && (existing || errors.Is(err, domain.ErrConflict)) {
+			err = errNumberTaken
+		}
+		return api.CreatedContext{Tenant: made, Existing: existing}, err
+	}, func(ctx context.Context, was made) (api.CreatedContext, error) {
+		id, err := domain.ParseTenantID(strings.TrimPrefix(was.key, prefix))
+		if err != nil {
+			return api.CreatedContext{}, err
+		}
+		made, err := c.api.parts.Directory.Tenant(ctx, id)
+		return api.CreatedContext{Tenant: made, Existing: true}, err
+	})
 }
 
 // GrantContext gives an actor a role.

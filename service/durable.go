@@ -70,7 +70,7 @@ func (c Caller) ForkJob(ctx context.Context, p api.ForkParams) (*domain.Job, err
 			return nil, err
 		}
 	}
-	j, err := c.api.parts.Jobs.Fork(ctx, p.Context, p.Key(), p.From, c.who.Actor, archived)
+	j, err := c.api.parts.Jobs.Fork(ctx, p.Context, p.Key(), p.From, c.who.Actor, archived, c.once.name(0), onceFor)
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (c Caller) UpdateFlow(ctx context.Context, p api.UpdateFlowParams) (api.Flo
 	if v.CallerID != c.who.Actor {
 		return api.FlowDone{}, domain.Forbiddenf("flow %d belongs to actor %d; only its creator may change its definition", p.Flow, v.CallerID)
 	}
-	return c.act(ctx, domain.VerbCreate, p.FlowParams, flow.Order{Verb: flow.OrderUpdate, Steps: p.Steps})
+	return c.act(ctx, domain.VerbCreate, p.FlowParams, flow.Order{Verb: flow.OrderUpdate, Steps: p.Steps, Ticket: c.once.name(0)})
 }
 
 // DeleteFlow removes a flow with its jobs from the board; one that lives is

@@ -39,6 +39,9 @@ func (c Caller) CallHeld(ctx context.Context, o *Operation, params any, asRead f
 	}
 	noting, seen := precondition.Note(ctx)
 	if err := look(noting); err != nil {
+		if c.once.done(ctx) { // that it is not as it was read is this request's own doing
+			return o.Call(ctx, c, params)
+		}
 		return nil, err
 	}
 	if seen.Nothing() {

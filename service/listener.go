@@ -5,6 +5,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // Listeners is what the operations need of the listeners of contexts.
@@ -40,7 +41,11 @@ func (c Caller) ApplyListener(ctx context.Context, p api.ListenerApplyParams) (a
 	if err != nil {
 		return api.Listener{}, err
 	}
-	return listenerView(all.Apply(ctx, p.Context, p.Listener, c.who.Actor))
+	return listenerView(makes(ctx, c, thingOf(p.Context, layout.Listener(p.Name), ""), func(ctx context.Context) (*domain.Listener, error) {
+		return all.Apply(ctx, p.Context, p.Listener, c.who.Actor)
+	}, func(ctx context.Context, _ made) (*domain.Listener, error) {
+		return all.Show(ctx, p.Context, p.Name)
+	}))
 }
 
 func listenerView(l *domain.Listener, err error) (api.Listener, error) {

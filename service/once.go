@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 )
@@ -44,6 +47,8 @@ type once struct {
 	key   string // of its record
 	seed  string // what names are made of
 	rec   board.Record
+	again bool // the record was there before: the request may have been done
+	told  bool // what it made was found, and is what is answered
 }
 
 // CallOnce calls an operation that creates for a request that has a key: one of the
@@ -61,6 +66,11 @@ func (c Caller) CallOnce(ctx context.Context, o *Operation, tenant domain.Tenant
 		return nil, false, err
 	}
 	n := &once{keys: c.api.parts.Keys, space: layout.SpaceOf(tenant), key: layout.Once(c.who.Actor, key)}
+	if o.Secret { // whoever reads the board must not try passwords against it
+		mac := hmac.New(sha256.New, []byte(key))
+		mac.Write(sum[:])
+		sum = [32]byte(mac.Sum(nil))
+	}
 	if err := n.begin(ctx, o.Name+" "+hex.EncodeToString(sum[:])); err != nil {
 		return nil, false, err
 	}
@@ -70,6 +80,9 @@ func (c Caller) CallOnce(ctx context.Context, o *Operation, tenant domain.Tenant
 	c.once = n
 	if result, err = o.Call(ctx, c, params); err != nil {
 		return nil, false, err
+	}
+	if o.Secret { // what it made is looked up again, where it lies sealed
+		return result, n.told, nil
 	}
 	if text, err := json.Marshal(result); err == nil && len(text) <= onceMost {
 		// A caller that has gone is who will ask again. Where this fails the request is done again,
@@ -89,6 +102,7 @@ func (n *once) begin(ctx context.Context, asked string) error {
 			return err
 		}
 		if n.rec = recs[0]; n.rec != nil {
+			n.again = true
 			if n.seed = n.rec.Get(layout.OnceSeed); n.rec.Get(layout.OnceAsked) != asked {
 				return domain.Conflictf("this Idempotency-Key stands for another request of yours within the last 24 hours; take a new key for a new request")
 			}
@@ -97,10 +111,94 @@ func (n *once) begin(ctx context.Context, asked string) error {
 		b := board.Batch{Space: n.space}
 		b.Absent(n.key)
 		b.Set(n.key, board.Field{Name: layout.OnceAsked, Value: asked}, board.Field{Name: layout.OnceSeed, Value: rand.Text()}).Expire(n.key, onceFor)
-		if err := n.keys.Commit(ctx, b); err != nil && !errors.Is(err, domain.ErrConflict) {
+		switch err := n.keys.Commit(ctx, b); {
+		case err == nil:
+			n.rec, n.seed = b.Ops[0].Fields, board.Record(b.Ops[0].Fields).Get(layout.OnceSeed)
+			return nil
+		case !errors.Is(err, domain.ErrConflict):
 			return err
 		}
 	}
+}
+
+// thing is what a request with a key makes or writes over: the record that it writes.
+type thing struct {
+	space  board.Space // of the record
+	prefix string      // begins its key
+	field  string      // of it, whose value is to be remembered; "": none
+
+	in func(context.Context) (board.Space, error) // instead of space, where that is found only then
+}
+
+// thingOf is a thing of a context.
+func thingOf(tenant domain.TenantID, prefix, field string) thing {
+	return thing{space: layout.SpaceOf(tenant), prefix: prefix, field: field}
+}
+
+// made is what a request has made: the key of the record, and the value of the field.
+type made struct{ key, value string }
+
+// version is that value of a document.
+func (m made) version() int {
+	n, _ := strconv.Atoi(m.value)
+	return n
+}
+
+// makes does what makes a thing, or writes one over: for a request with a key once, also where
+// the node that did it was killed before it kept the answer, and others have changed the thing
+// since. do is called each time, as what follows from the making may not have been done; found
+// answers with what was made before.
+func makes[R any](ctx context.Context, c Caller, of thing, do func(context.Context) (R, error), found func(context.Context, made) (R, error)) (r R, err error) {
+	n := c.once
+	if n == nil {
+		return do(ctx)
+	}
+	var was made
+	known := false
+	if n.again {
+		if was, known, err = n.made(ctx, of); err != nil {
+			return r, err
+		}
+	}
+	r, err = do(precondition.Make(ctx, &precondition.Once{Prefix: of.prefix, Field: of.field, Mark: layout.Ticket(n.name(0)), Keep: onceFor, Done: known}))
+	if err == nil && !known {
+		return r, nil
+	}
+	if !known { // another node may have been first, with the same request
+		var look error
+		if was, known, look = n.made(ctx, of); look != nil || !known {
+			return r, err
+		}
+	}
+	if r, err = found(ctx, was); errors.Is(err, domain.ErrNotFound) {
+		err = domain.Conflictf("this request was done before, under the same Idempotency-Key, and what it made has been deleted since: %v; "+
+			"take a new key to make it again", err)
+	}
+	n.told = err == nil
+	return r, err
+}
+
+// done reports whether the request has made what it makes in its own space.
+func (n *once) done(ctx context.Context) bool {
+	if n == nil || !n.again {
+		return false
+	}
+	_, done, err := n.made(ctx, thing{space: n.space})
+	return done && err == nil
+}
+
+// made is what the request has made of a thing, as the mark beside that says.
+func (n *once) made(ctx context.Context, of thing) (_ made, done bool, err error) {
+	if of.in != nil {
+		if of.space, err = of.in(ctx); err != nil {
+			return made{}, false, err
+		}
+	}
+	recs, err := board.Readable(n.keys.Get(ctx, of.space, layout.Ticket(n.name(0))))
+	if err != nil || recs[0] == nil {
+		return made{}, false, err
+	}
+	return made{recs[0].Get(precondition.MarkMade), recs[0].Get(precondition.MarkValue)}, true, nil
 }
 
 // put writes a field of the record, unless it is another's by now.
@@ -131,6 +229,30 @@ func (n *once) numberedBefore() (first uint32, err error) {
 	return uint32(is), err
 }
 
+// unnumber gives back the number that the request has drawn: it draws another.
+func (n *once) unnumber(ctx context.Context) error {
+	b := board.Batch{Space: n.space}
+	b.Equal(n.key, layout.OnceSeed, n.seed)
+	b.Equal(n.key, layout.OnceFirst, n.rec.Get(layout.OnceFirst))
+	err := n.keys.Commit(ctx, *b.Unset(n.key, layout.OnceFirst))
+	if err == nil || errors.Is(err, domain.ErrConflict) { // or another node has
+		err = n.reread(ctx)
+	}
+	return err
+}
+
+// reread reads the record again, after it was written.
+func (n *once) reread(ctx context.Context) error {
+	recs, err := n.keys.Get(ctx, n.space, n.key)
+	if err != nil {
+		return err
+	}
+	if n.rec = recs[0]; n.rec.Get(layout.OnceSeed) != n.seed {
+		return domain.Conflictf("the request's key has expired meanwhile; take a new one")
+	}
+	return nil
+}
+
 // number is the next of a counter, and the request's own from then on. Nobody chooses numbers
 // of such a counter by hand: one that somebody could have chosen is to be bound to the request by
 // the commit that uses it.
@@ -143,15 +265,11 @@ func (n *once) number(ctx context.Context, counter string) (first int64, err err
 			return 0, err
 		}
 		err = n.put(ctx, board.Field{Name: layout.OnceFirst, Value: strconv.FormatInt(first, 10)})
-		if err == nil || !errors.Is(err, domain.ErrConflict) {
-			return first, err
-		}
-		recs, err := n.keys.Get(ctx, n.space, n.key) // another was first
-		if err != nil {
+		if err != nil && !errors.Is(err, domain.ErrConflict) {
 			return 0, err
 		}
-		if n.rec = recs[0]; n.rec.Get(layout.OnceSeed) != n.seed {
-			return 0, domain.Conflictf("the request's key has expired meanwhile; take a new one")
+		if err := n.reread(ctx); err != nil { // it has ours, or that of another node
+			return 0, err
 		}
 	}
 }

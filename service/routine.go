@@ -5,6 +5,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // Routines is what the operations need of those who keep routines.
@@ -47,7 +48,11 @@ func (c Caller) ApplyRoutine(ctx context.Context, p api.RoutineApplyParams) (*do
 	if _, err := c.may(ctx, domain.VerbCreate, p.Context, "routine:"+p.Name); err != nil {
 		return nil, err
 	}
-	return c.api.parts.Routines.Apply(ctx, p.Context, p.Routine, c.who.Actor)
+	return makes(ctx, c, thingOf(p.Context, layout.Routine(p.Name), ""), func(ctx context.Context) (*domain.Routine, error) {
+		return c.api.parts.Routines.Apply(ctx, p.Context, p.Routine, c.who.Actor)
+	}, func(ctx context.Context, _ made) (*domain.Routine, error) {
+		return c.api.parts.Routines.Show(ctx, p.Context, p.Name)
+	})
 }
 
 // ShowRoutine shows a routine and where its instances stand.

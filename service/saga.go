@@ -13,6 +13,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/saga/definition"
 )
@@ -96,11 +97,17 @@ func (c Caller) ApplySaga(ctx context.Context, p api.ApplySagaParams) (api.SagaA
 		}
 	}
 	c.did("saga:" + def.Name)
-	s, existing, err := engine.Apply(ctx, p.Context, c.who.Actor, def, p.From)
-	if err != nil {
+	out, err := makes(ctx, c, thingOf(p.Context, layout.SagaDefKeys.Newest(def.Name), layout.VersionNumber), func(ctx context.Context) (api.SagaApplied, error) {
+		s, existing, err := engine.Apply(ctx, p.Context, c.who.Actor, def, p.From)
 		return api.SagaApplied{DocumentEntry: s.DocumentEntry, Existing: existing}, err
+	}, func(ctx context.Context, was made) (api.SagaApplied, error) {
+		s, err := engine.Definition(ctx, p.Context, def.Name, was.version())
+		return api.SagaApplied{DocumentEntry: s.DocumentEntry, Existing: true}, err
+	})
+	if err == nil {
+		out.Warnings = append(warnings, c.effectsMissing(ctx, p.Context, def)...)
 	}
-	return api.SagaApplied{DocumentEntry: s.DocumentEntry, Existing: existing, Warnings: append(warnings, c.effectsMissing(ctx, p.Context, def)...)}, nil
+	return out, err
 }
 
 // effectsMissing warns of effects that no node has which is alive. It is a

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listing"
 )
 
@@ -53,7 +54,11 @@ func (c Caller) ApplySchedule(ctx context.Context, p api.ScheduleApplyParams) (a
 	if err != nil {
 		return api.Schedule{}, err
 	}
-	s, err := c.api.parts.Schedules.Apply(ctx, p.Context, p.Schedule.Schedule, c.who.Actor)
+	s, err := makes(ctx, c, thingOf(p.Context, layout.Schedule(p.Name), ""), func(ctx context.Context) (*domain.Schedule, error) {
+		return c.api.parts.Schedules.Apply(ctx, p.Context, p.Schedule.Schedule, c.who.Actor)
+	}, func(ctx context.Context, _ made) (*domain.Schedule, error) {
+		return c.api.parts.Schedules.Show(ctx, p.Context, p.Name)
+	})
 	return c.scheduled(t, s, 0, err)
 }
 

@@ -2,9 +2,11 @@ package service
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // Secrets is what is asked of the secrets of contexts. It reads no value.
@@ -20,7 +22,12 @@ func (c Caller) SetSecret(ctx context.Context, p api.SetSecretParams) (domain.Se
 	if err != nil {
 		return domain.Secret{}, err
 	}
-	return secrets.Set(ctx, p.Context, p.Name, p.Value, c.who.Actor)
+	return makes(ctx, c, thingOf(p.Context, layout.Secret(p.Name), layout.SecretSetMs), func(ctx context.Context) (domain.Secret, error) {
+		return secrets.Set(ctx, p.Context, p.Name, p.Value, c.who.Actor)
+	}, func(_ context.Context, was made) (domain.Secret, error) { // whatever others have set since
+		ms, err := strconv.ParseInt(was.value, 10, 64)
+		return domain.Secret{Name: p.Name, Source: domain.SecretSealed, SetMs: ms, By: c.who.Actor}, err
+	})
 }
 
 // ListSecrets lists those of a context, without their values.

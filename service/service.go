@@ -36,7 +36,8 @@ type Jobs interface {
 	Signal(ctx context.Context, tenant domain.TenantID, key domain.JobKey, s domain.Signal) (*domain.Job, error)
 	SignalsOf(ctx context.Context, tenant domain.TenantID, key domain.JobKey) ([]domain.Signal, error)
 	History(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, n int) (events []domain.HistoryEvent, total int, err error)
-	Fork(ctx context.Context, tenant domain.TenantID, key domain.JobKey, step string, caller domain.ActorID, from *domain.Job) (*domain.Job, error)
+	Fork(ctx context.Context, tenant domain.TenantID, key domain.JobKey, step string, caller domain.ActorID, from *domain.Job,
+		ticket string, keep time.Duration) (*domain.Job, error)
 	Lost(ctx context.Context, tenant domain.TenantID, item string) (found domain.Finding, ok bool, err error)
 	Logs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from, n int) ([]domain.Log, error)
 	FollowLogs(ctx context.Context, tenant domain.TenantID, key domain.JobKey, from int, each func(domain.Log) error) error

@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/webhook"
 	"github.com/ramet-run/ramet/work"
 )
@@ -20,6 +21,7 @@ type Webhooks interface {
 	Update(ctx context.Context, tenant domain.TenantID, def domain.Webhook, by domain.ActorID) (*domain.Webhook, error)
 	Rotate(ctx context.Context, tenant domain.TenantID, name, secret string, keep time.Duration) (*domain.Webhook, string, error)
 	Show(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, error)
+	Secret(ctx context.Context, tenant domain.TenantID, name, rotated string) (*domain.Webhook, string, error)
 	List(ctx context.Context, tenant domain.TenantID) ([]domain.Webhook, error)
 	Opens(ctx context.Context, tenant domain.TenantID, name string) error
 	Delete(ctx context.Context, tenant domain.TenantID, name string) (*domain.Webhook, error)
@@ -94,17 +96,31 @@ func (c Caller) CreateWebhook(ctx context.Context, p api.WebhookCreateParams) (a
 	if err != nil {
 		return api.WebhookMade{}, err
 	}
-	w, secret, err := hooks.Create(ctx, p.Context, p.Webhook, p.Secret, c.who.Actor)
-	return c.madeWebhook(p.Context, w, secret, p.Secret, err)
+	return c.makesWebhook(ctx, p.Context, p.Name, p.Secret, func(ctx context.Context) (*domain.Webhook, string, error) {
+		return hooks.Create(ctx, p.Context, p.Webhook, p.Secret, c.who.Actor)
+	})
 }
 
-// madeWebhook is a webhook with its secret, where whoever asks has not given it.
-func (c Caller) madeWebhook(tenant domain.TenantID, w *domain.Webhook, secret, given string, err error) (api.WebhookMade, error) {
-	if given != "" {
-		secret = ""
+// makesWebhook makes a webhook, or another secret of one. It answers with the secret where whoever asks
+// has not given it; done before, while it is that of the webhook.
+func (c Caller) makesWebhook(ctx context.Context, tenant domain.TenantID, name, given string,
+	do func(ctx context.Context) (*domain.Webhook, string, error)) (api.WebhookMade, error) {
+	answer := func(w *domain.Webhook, secret string, err error) (api.WebhookMade, error) {
+		if given != "" {
+			secret = ""
+		}
+		view, err := c.webhookView(tenant, w, err)
+		return api.WebhookMade{Webhook: view, Secret: secret}, err
 	}
-	view, err := c.webhookView(tenant, w, err)
-	return api.WebhookMade{Webhook: view, Secret: secret}, err
+	return makes(ctx, c, thingOf(tenant, layout.Webhook(name), layout.WebhookRotatedMs), func(ctx context.Context) (api.WebhookMade, error) {
+		return answer(do(ctx))
+	}, func(ctx context.Context, was made) (api.WebhookMade, error) {
+		out, err := answer(c.api.parts.Webhooks.Secret(ctx, tenant, name, was.value))
+		if err == nil && given == "" && out.Secret == "" {
+			out.Rotated = fmt.Sprintf("the secret of then was rotated since, and is told no more; `ramet webhook rotate %s` makes another", name)
+		}
+		return out, err
+	})
 }
 
 // UpdateWebhook changes a webhook.
@@ -183,8 +199,9 @@ func (c Caller) RotateWebhook(ctx context.Context, p api.WebhookRotateParams) (a
 	if p.Keep != nil {
 		keep = *p.Keep
 	}
-	w, secret, err := hooks.Rotate(ctx, p.Context, p.Name, p.Secret, keep.Time())
-	return c.madeWebhook(p.Context, w, secret, p.Secret, err)
+	return c.makesWebhook(ctx, p.Context, p.Name, p.Secret, func(ctx context.Context) (*domain.Webhook, string, error) {
+		return hooks.Rotate(ctx, p.Context, p.Name, p.Secret, keep.Time())
+	})
 }
 
 // Deliver takes what a program outside sends to a webhook. It has no token: its signature is

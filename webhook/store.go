@@ -167,6 +167,19 @@ func (s *Store) read(ctx context.Context, tenant domain.TenantID, name string) (
 	return w, sealed, err
 }
 
+// Secret reads a webhook with its secret, for who has made that and was cut off from the answer: rotated is
+// its rotated_ms of then. "" where it has another secret by now.
+//
+// Errors: [domain.ErrNotFound]; those of opening the secret.
+func (s *Store) Secret(ctx context.Context, tenant domain.TenantID, name, rotated string) (*domain.Webhook, string, error) {
+	w, sealed, err := s.read(ctx, tenant, name)
+	if err != nil || strconv.FormatInt(w.State.RotatedMs, 10) != rotated {
+		return w, "", err
+	}
+	text, err := s.seal.Open(ctx, sealedAt(tenant, name), sealed.now)
+	return w, text, err
+}
+
 // List lists the webhooks of a context by name.
 func (s *Store) List(ctx context.Context, tenant domain.TenantID) ([]domain.Webhook, error) {
 	list := []domain.Webhook{}
@@ -232,7 +245,7 @@ func (s *Store) Rotate(ctx context.Context, tenant domain.TenantID, name, given 
 		return nil, "", err
 	}
 	w, err = s.write(ctx, tenant, name, func(w *domain.Webhook, was sealedPair, now time.Time) ([]board.Field, error) {
-		w.State.RotatedMs, w.State.OldUntilMs = now.UnixMilli(), 0
+		w.State.RotatedMs, w.State.OldUntilMs = max(now.UnixMilli(), w.State.RotatedMs+1), 0 // it names the secret: see Secret
 		fields := []board.Field{{Name: layout.WebhookSecret, Value: sealed.Text}, {Name: layout.WebhookSecretKey, Value: sealed.Key},
 			{Name: layout.WebhookOldSecret}, {Name: layout.WebhookOldSecretKey}}
 		if _, err := s.seal.Open(ctx, sealedAt(tenant, name), was.now); keep > 0 && !lost(err) {

@@ -308,7 +308,7 @@ func TestAForkRemembersWhatWasBefore(t *testing.T) {
 		})
 		r.submit(job(1, "three"))
 		r.want(1, domain.JobFinished, "")
-		forked, err := r.engine.Fork(r.ctx, tenant, key(1), "b", 1, nil)
+		forked, err := r.engine.Fork(r.ctx, tenant, key(1), "b", 1, nil, "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,11 +318,18 @@ func TestAForkRemembersWhatWasBefore(t *testing.T) {
 		if err != nil || total != 3 || len(events) != 3 || events[2].Name != "c" || j.Result["value"] != `"a""b""c"` || done["a"] != 1 || done["b"] != 2 {
 			t.Fatalf("%d events %v, steps done %v, %v: %+v", total, events, done, err, j)
 		}
-		if _, err := r.engine.Fork(r.ctx, tenant, key(1), "x", 1, nil); !errors.Is(err, domain.ErrNotFound) {
+		if _, err := r.engine.Fork(r.ctx, tenant, key(1), "x", 1, nil, "", 0); !errors.Is(err, domain.ErrNotFound) {
 			t.Fatalf("from a step that is not there: %v", err)
 		}
-		ended, _, err := r.engine.Ended(r.ctx, work.Backlog{Tenant: tenant, Waiting: 2}, 2)
-		if err != nil || len(ended) != 2 || len(ended[0].Job.History) != 3 {
+		for range 2 {
+			again, err := r.engine.Fork(r.ctx, tenant, key(1), "b", 1, nil, "ticket", time.Hour)
+			if err != nil || again.ID != forked.ID+1 {
+				t.Fatalf("under a ticket: got %+v, %v, want one job after %d", again, err, forked.ID)
+			}
+			r.want(again.ID, domain.JobFinished, "")
+		}
+		ended, _, err := r.engine.Ended(r.ctx, work.Backlog{Tenant: tenant, Waiting: 3}, 3)
+		if err != nil || len(ended) != 3 || len(ended[0].Job.History) != 3 {
 			t.Fatalf("for the archive: %+v, %v", ended, err)
 		}
 	})

@@ -58,12 +58,20 @@ func (e *Engine) History(ctx context.Context, tenant domain.TenantID, key domain
 
 // Fork submits the script of a job again, in a caller's name, as a new job that remembers
 // what the old one did before a step: "<name>" or "<name>#<n>". from is the old job with
-// its whole history, where the archive alone has it; else the board is asked.
+// its whole history, where the archive alone has it; else the board is asked. Under a ticket, as those of
+// [Engine.SubmitUnder], it is submitted once within keep; "" is none.
 //
 // Errors: [domain.ErrNotFound] for a job or step that is not there; those of Submit.
 func (e *Engine) Fork(ctx context.Context, tenant domain.TenantID, key domain.JobKey, step string,
-	caller domain.ActorID, from *domain.Job) (*domain.Job, error) {
+	caller domain.ActorID, from *domain.Job, ticket string, keep time.Duration) (*domain.Job, error) {
 	space := layout.SpaceOf(tenant)
+	if ticket != "" { // before a history is written that nobody reads
+		if recs, err := board.Readable(e.board.Get(ctx, space, layout.Ticket(ticket))); err != nil {
+			return nil, err
+		} else if made, err := domain.ParseJobKey(recs[0].Get(layout.TicketJob)); err == nil {
+			return e.loadAny(ctx, space, made)
+		}
+	}
 	items, err := historyOf(from)
 	if from == nil {
 		if from, err = e.loadAny(ctx, space, key); err == nil {
@@ -84,14 +92,14 @@ func (e *Engine) Fork(ctx context.Context, tenant domain.TenantID, key domain.Jo
 			return nil, err
 		}
 	}
-	receipts, err := e.Submit(ctx, tenant, []*domain.Job{j})
+	receipts, err := e.SubmitUnder(ctx, tenant, []*domain.Job{j}, []string{ticket}, keep)
 	if err == nil {
 		err = receipts[0].Err
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.loadAny(ctx, space, j.Key())
+	return e.loadAny(ctx, space, receipts[0].Key)
 }
 
 // historyOf are the items of a job's history as the archive has it.

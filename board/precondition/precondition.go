@@ -12,6 +12,9 @@
 // the same records again they must be the same, and its commit that writes one of them
 // gets guards for their fields. What fails on that is a conflict, and [Seen.Changed] says
 // that it was that.
+//
+// A request that may come again has what it makes made once in the same way, by a mark in
+// the commit that makes it: see [Once].
 package precondition
 
 import (
@@ -131,8 +134,17 @@ func equal(a, b board.Record) bool {
 	})
 }
 
-// Commit commits a batch, guarded by what was seen where it writes some of that.
+// Commit commits a batch: once where it makes what a [Once] is about, and guarded by what was
+// seen where it writes some of that.
 func (b Board) Commit(ctx context.Context, batch board.Batch) error {
+	if o, _ := ctx.Value(making{}).(*Once); o != nil {
+		return o.commit(ctx, batch, b.hold)
+	}
+	return b.hold(ctx, batch)
+}
+
+// hold commits a batch that is guarded by what was seen.
+func (b Board) hold(ctx context.Context, batch board.Batch) error {
 	s, _ := ctx.Value(holding{}).(*Seen)
 	if s == nil {
 		return b.Board.Commit(ctx, batch)

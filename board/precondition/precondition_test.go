@@ -1,8 +1,10 @@
 package precondition_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
@@ -97,5 +99,45 @@ func TestGuardsOfTheWriter(t *testing.T) {
 	guard := (*board.GuardError)(nil)
 	if !errors.As(err, &guard) || guard.Index != 1 || guard.Guard.Key != "b" || seen.Changed() {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What is made once: the mark is judged first, guards of the writer's own are told as it has them, and what is
+// written besides passes.
+func TestAThingIsMadeOnce(t *testing.T) {
+	ctx := t.Context()
+	below := memboard.Open()
+	defer below.Close()
+	b := precondition.Over(below)
+	once := func() context.Context {
+		return precondition.Make(ctx, &precondition.Once{Prefix: "k", Field: "f", Mark: "mark", Keep: time.Hour})
+	}
+	failing := set("k1", "x")
+	failing.Equal("a", "f", "").Equal("b", "f", "y")
+	guard := (*board.GuardError)(nil)
+	if err := b.Commit(once(), failing); !errors.As(err, &guard) || guard.Index != 1 || guard.Guard.Key != "b" {
+		t.Errorf("a guard of the writer's own: got %v", err)
+	}
+	first := once()
+	for _, batch := range []board.Batch{set("other", "x"), set("k1", "one"), set("k1", "two")} {
+		if err := b.Commit(first, batch); err != nil {
+			t.Errorf("the request itself: %v", err)
+		}
+	}
+	guard = nil
+	if err := b.Commit(once(), set("k1", "three")); !errors.Is(err, domain.ErrConflict) || errors.As(err, &guard) {
+		t.Errorf("again: got %v", err)
+	}
+	if err := b.Commit(once(), set("other", "y")); err != nil {
+		t.Errorf("what it writes besides: %v", err)
+	}
+	done := precondition.Make(ctx, &precondition.Once{Prefix: "k", Mark: "another", Done: true})
+	if err := b.Commit(done, set("k2", "x")); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("what is known to be done: got %v", err)
+	}
+	recs, err := below.Get(ctx, 7, "k1", "mark", "k2", "other")
+	if err != nil || recs[0].Get("f") != "two" || recs[1].Get(precondition.MarkMade) != "k1" || recs[1].Get(precondition.MarkValue) != "one" || recs[2] != nil ||
+		recs[3].Get("f") != "y" {
+		t.Errorf("in the end: %v, %v", recs, err)
 	}
 }

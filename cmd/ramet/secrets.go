@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/secret"
@@ -47,7 +48,7 @@ func (p *parts) openVault(o options, cfg config) {
 	c.KeyFile = filepath.Join(o.dataDir, secret.KeyFile)
 	kind := boardKind(o.boardURL)
 	c.Shared = kind != "embedded" && kind != "memory"
-	p.vault = secret.New(p.board, c)
+	p.vault = secret.New(precondition.Over(p.board), c)
 }
 
 // secretFiles are the files and folders, beside the data folder, that a node is

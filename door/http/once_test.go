@@ -3,6 +3,7 @@ package http_test
 import (
 	"context"
 	"fmt"
+	"io"
 	nethttp "net/http"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
+	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/service"
 )
 
@@ -112,6 +114,39 @@ func TestWhatMakesUnderAnotherRightKnowsItsKey(t *testing.T) {
 		if len(made) != 3 {
 			t.Errorf("three keys made %v", made)
 		}
+	}
+}
+
+// TestWhatHasASecretKnowsItsKey: the answer tells it again, and so do the answers of what is made for a node.
+func TestWhatHasASecretKnowsItsKey(t *testing.T) {
+	r := newRig(t)
+	r.want(200, admin, "POST", "/v1/contexts/7/blueprints", plan)
+	key, err := identity.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		who              domain.ActorID
+		path, body, told string
+	}{
+		{admin, "/v1/contexts/7/webhooks", `{"name":"w","scheme":"github","blueprint":"p"}`, `"secret":"`},
+		{admin, "/v1/contexts/7/webhooks/w/rotate", `{}`, `"secret":"`},
+		{domain.Operator, "/v1/actors", `{"pubkey":"` + key.Pubkey() + `"}`, `"id":`},
+		{domain.Operator, "/v1/contexts", `{"admins":[10]}`, `"id":`},
+	} {
+		var answers [2]string
+		for i := range answers {
+			resp := r.request(c.who, "POST", c.path, c.body, http.KeyHeader, "k"+c.path)
+			text, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != nethttp.StatusOK || (resp.Header.Get(http.ReplayedHeader) == "true") != (i == 1) {
+				t.Fatalf("%s: got %s, replayed %q, %v: %s", c.path, resp.Status, resp.Header.Get(http.ReplayedHeader), err, text)
+			}
+			answers[i] = string(text)
+		}
+		if answers[0] != answers[1] || !strings.Contains(answers[0], c.told) {
+			t.Errorf("%s: got\n%s\nand then\n%s", c.path, answers[0], answers[1])
+		}
+		r.want(409, c.who, "POST", c.path, strings.Replace(c.body, "{", `{ `, 1), http.KeyHeader, "k"+c.path)
 	}
 }
 
