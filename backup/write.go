@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
@@ -178,7 +177,7 @@ func (s *Summary) count(it item) {
 	switch it.kind {
 	case kindRecord:
 		s.Records++
-		if sealedByNode(it) {
+		if layout.SealedByNode(it.key, it.fields) {
 			s.Sealed++
 		}
 	case kindList:
@@ -198,18 +197,6 @@ func (s *Summary) count(it item) {
 	case kindLease:
 		s.Leases++
 	}
-}
-
-// sealedByNode reports whether an item is a secret that a node's own key has sealed.
-func sealedByNode(it item) bool {
-	text, key := layout.SecretSealed, layout.SecretKey
-	switch {
-	case strings.HasPrefix(it.key, layout.WebhookPrefix):
-		text, key = layout.WebhookSecret, layout.WebhookSecretKey
-	case !strings.HasPrefix(it.key, layout.SecretPrefix):
-		return false
-	}
-	return it.fields.Get(text) != "" && it.fields.Get(key) == ""
 }
 
 // lines gathers lines of JSON into blocks.

@@ -1,5 +1,11 @@
 package layout
 
+import (
+	"strings"
+
+	"github.com/ramet-run/ramet/board"
+)
+
 // SecretPrefix begins the keys of the records of a context's secrets, in its own space.
 const SecretPrefix = "ramet:secret:"
 
@@ -13,3 +19,16 @@ const (
 	SecretSetMs  = "set_ms"
 	SecretBy     = "by" // who set it
 )
+
+// SealedByNode reports whether a record has a secret, of a context or of a webhook, that the own key of a node
+// has sealed.
+func SealedByNode(key string, rec board.Record) bool {
+	text, by := SecretSealed, SecretKey
+	switch {
+	case strings.HasPrefix(key, WebhookPrefix):
+		text, by = WebhookSecret, WebhookSecretKey
+	case !strings.HasPrefix(key, SecretPrefix):
+		return false
+	}
+	return rec.Get(text) != "" && rec.Get(by) == ""
+}

@@ -67,9 +67,10 @@ type Vault struct {
 	rooms *room.Room
 	cfg   Config
 
-	told  sync.Map // files that were warned of
-	mu    sync.Mutex
-	fresh map[string]printed
+	told    sync.Map // files that were warned of
+	mu      sync.Mutex
+	fresh   map[string]printed
+	missing missing
 }
 
 // printed is what a command gave for one secret.
@@ -330,20 +331,123 @@ func (v *Vault) key(ctx context.Context, name string, make bool) (tink.AEAD, err
 		return nil, domain.Conflictf("nodes that share a board need a key that all of them have: make one with `openssl rand -base64 32`, " +
 			"name it under secrets in each node's config file, and name that secret as context_secrets.key")
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	text, err := ReadFile(v.cfg.KeyFile, func(fs.FileMode) {})
+	text, err := v.readKey(false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && make:
-		text, err = makeKey(v.cfg.KeyFile)
-	case errors.Is(err, fs.ErrNotExist):
+		if err := v.mayMakeKey(ctx); err != nil {
+			return nil, err
+		}
+		text, err = v.readKey(true)
+	case errors.Is(err, fs.ErrNotExist) && v.cfg.Shared:
 		return nil, domain.Conflictf("the key that sealed it, %s of a node that had its board for itself, is not in this node's data folder, and in no backup: "+
 			"copy it from that node's data folder, or set it again", KeyFile)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, domain.Conflictf("the key that sealed it, %s, is not in this node's data folder, and in no backup: "+
+			"copy it from that node's data folder, or from where a copy is kept; if there is none, %s, and set it again", KeyFile, v.another())
 	}
 	if err != nil {
 		return nil, domain.Unavailablef("the node's key for secrets: %v", err)
 	}
 	return encryption.ParseKey(KeyFile, strings.TrimSpace(text))
+}
+
+// readKey reads the node's own key; one that there is not is made, where that is wanted.
+func (v *Vault) readKey(make bool) (string, error) {
+	v.mu.Lock() // nobody reads half a key
+	defer v.mu.Unlock()
+	text, err := ReadFile(v.cfg.KeyFile, func(fs.FileMode) {})
+	if errors.Is(err, fs.ErrNotExist) && make {
+		return makeKey(v.cfg.KeyFile)
+	}
+	return text, err
+}
+
+// another says how a key is made that cannot open what is there.
+func (v *Vault) another() string {
+	return "make another with `(umask 077; openssl rand -base64 32 > '" + v.cfg.KeyFile + "')`"
+}
+
+// mayMakeKey refuses a new key of the node's own while something lies on the board that only the one before
+// opens: whoever has lost that is to know before there is one which looks like it.
+//
+// Errors: [domain.ErrConflict].
+func (v *Vault) mayMakeKey(ctx context.Context) error {
+	v.mu.Lock()
+	last := v.missing
+	v.mu.Unlock()
+	if last.err != nil && time.Since(last.at) < missingFresh {
+		return last.err
+	}
+	where, err := v.sealedByNode(ctx)
+	if err != nil || where == "" {
+		return err
+	}
+	err = domain.Conflictf("%s is not in this node's data folder, and only that key opens what was sealed before (%s, for one): copy it there from where a copy "+
+		"is kept, for no backup has it (a restored node needs that of the node of which the backup is); if there is none, %s: then nothing opens what was sealed "+
+		"before, which `ramet doctor` names, and all of that must be set and rotated again", KeyFile, where, v.another())
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.missing = missing{err, time.Now()}
+	return err
+}
+
+// missing is why no key is made.
+type missing struct {
+	err error
+	at  time.Time
+}
+
+// missingFresh is how long that is taken as seen: strangers who ask for webhooks that there are not ask for it,
+// too.
+const missingFresh = 2 * time.Second
+
+// sealedByNode names something on the board that a node's own key has sealed; "" where there is nothing.
+func (v *Vault) sealedByNode(ctx context.Context) (string, error) {
+	for after := ""; ; {
+		contexts, err := v.board.Members(ctx, 0, layout.Contexts, after, sealedPage)
+		if err != nil || len(contexts) == 0 {
+			return "", err
+		}
+		for _, name := range contexts {
+			tenant, err := domain.ParseTenantID(name)
+			if err != nil {
+				continue
+			}
+			for _, prefix := range []string{layout.SecretPrefix, layout.WebhookPrefix} {
+				if key, err := v.firstSealed(ctx, tenant, prefix); err != nil || key != "" {
+					return strings.TrimPrefix(key, "ramet:") + " of context " + name, err
+				}
+			}
+		}
+		after = contexts[len(contexts)-1]
+	}
+}
+
+// sealedPage is how many contexts and secrets are looked at once.
+const sealedPage = 500
+
+// firstSealed is the key of the first record of a context that a node's own key has sealed.
+func (v *Vault) firstSealed(ctx context.Context, tenant domain.TenantID, prefix string) (string, error) {
+	space := layout.SpaceOf(tenant)
+	fields := []string{layout.SecretSealed, layout.SecretKey, layout.WebhookSecret, layout.WebhookSecretKey}
+	for cursor := ""; ; {
+		keys, next, err := v.board.Keys(ctx, space, prefix, cursor, sealedPage)
+		if err != nil {
+			return "", err
+		}
+		recs, err := board.Readable(v.board.GetFields(ctx, space, fields, keys...))
+		if err != nil {
+			return "", err
+		}
+		for i, rec := range recs {
+			if layout.SealedByNode(keys[i], rec) {
+				return keys[i], nil
+			}
+		}
+		if cursor = next; cursor == "" {
+			return "", nil
+		}
+	}
 }
 
 // makeKey makes the node's own key. It is on the disk before anything is sealed with it.

@@ -122,6 +122,45 @@ func TestTheNodesOwnKeyIsForItAlone(t *testing.T) {
 	}
 }
 
+// TestNoKeyIsMadeInPlaceOfOneThatIsLost: whoever has lost it is told, and has to insist.
+func TestNoKeyIsMadeInPlaceOfOneThatIsLost(t *testing.T) {
+	for _, lost := range []string{layout.Secret("db"), layout.Webhook("deploy")} {
+		r := newRig(t)
+		path := filepath.Join(r.folder, secret.KeyFile)
+		var listed board.Batch
+		listed.Include(layout.Contexts, "1", "7", "9")
+		sealed := board.Batch{Space: 7}
+		sealed.Set(layout.Webhook("another"), board.Field{Name: layout.WebhookSecret, Value: "x"}, board.Field{Name: layout.WebhookSecretKey, Value: "disk"})
+		sealed.Set(lost, board.Field{Name: layout.SecretSealed, Value: "x"}, board.Field{Name: layout.WebhookSecret, Value: "x"})
+		for _, b := range []board.Batch{listed, sealed} {
+			if err := r.board.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := r.own()
+		for range 2 {
+			_, err := v.Set(t.Context(), 9, "new", "hunter2", 10)
+			if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "openssl rand -base64 32 > '"+path+"'") ||
+				!strings.Contains(err.Error(), strings.TrimPrefix(lost, "ramet:")+" of context 7") {
+				t.Errorf("got %v", err)
+			}
+		}
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("it made a key: %v", err)
+		}
+		if err := os.WriteFile(path, []byte(encryption.NewKEK()+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.set(v, "new", "hunter2")
+	}
+	r := newRig(t)
+	var listed board.Batch
+	if err := r.board.Commit(t.Context(), *listed.Include(layout.Contexts, "7")); err != nil {
+		t.Fatal(err)
+	}
+	r.set(r.own(), "db", "hunter2") // the first there is
+}
+
 // TestTheNodesOwnKeyOpensOnABoardThatItSharesNow: a board that was moved to Redis has what was
 // sealed before, and who lists secrets is told where it does not open.
 func TestTheNodesOwnKeyOpensOnABoardThatItSharesNow(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/encryption"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/secret"
 	"github.com/ramet-run/ramet/webhook"
@@ -338,6 +340,10 @@ func TestRotationAfterTheKeyIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.create(domain.Webhook{})
+		var listed board.Batch
+		if err := r.b.Commit(t.Context(), *listed.Include(layout.Contexts, "7")); err != nil {
+			t.Fatal(err)
+		}
 		dir := t.TempDir()
 		restored := func() { r.hooks = webhook.New(r.b, secret.New(r.b, secret.Config{KeyFile: dir + "/key"}), nil) }
 		heals := func(when, fresh string) {
@@ -359,6 +365,15 @@ func TestRotationAfterTheKeyIsLost(t *testing.T) {
 		restored()
 		if err := r.hooks.Opens(t.Context(), tenant, "deploy"); err == nil {
 			t.Error("it opens without its key")
+		}
+		if _, err := r.hooks.Receive(t.Context(), tenant, "nothing", signed(given, "{}")); !errors.Is(err, domain.ErrUnauthenticated) {
+			t.Errorf("a stranger: got %v", err)
+		}
+		if _, _, err := r.hooks.Rotate(t.Context(), tenant, "deploy", "", 24*time.Hour); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("a key was made in place of the one that is lost: got %v", err)
+		}
+		if err := os.WriteFile(dir+"/key", []byte(encryption.NewKEK()), 0o600); err != nil {
+			t.Fatal(err)
 		}
 		w, fresh, err := r.hooks.Rotate(t.Context(), tenant, "deploy", "", 24*time.Hour)
 		if err != nil || w.State.OldUntilMs != 0 {
