@@ -215,7 +215,10 @@ export function retryAfter(text: string, now: number): number {
   text = text.replace(/^[ \t]+|[ \t]+$/g, "");
   // Date.parse takes much that is no date of HTTP, and one without a zone as local: those of HTTP are of GMT.
   const date = /^[A-Z][a-z]+,? .*:\d\d( \d{4}| GMT)$/.test(text) ? text.replace(/( GMT)?$/, " GMT") : "";
-  const seconds = /^[0-9]+$/.test(text) ? Number(text) : (Date.parse(date) - now) / 1000;
+  // It also takes days that do not exist for days of the next month, and 24:00 for the next day.
+  const at = new Date(date);
+  const day = /^[A-Z][a-z]+,? (?:[A-Z][a-z]+ )? ?(\d\d?)\b/.exec(date)?.[1];
+  const seconds = /^[0-9]+$/.test(text) ? Number(text) : Number(day) === at.getUTCDate() ? (at.getTime() - now) / 1000 : 0;
   return seconds > 0 ? Math.min(seconds, maxRetryAfter) : 0;
 }
 
