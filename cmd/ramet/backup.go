@@ -28,10 +28,11 @@ var kept = []string{identity.OperatorKeyFile, identity.NodeKeyFile, identity.Bus
 
 // backup writes one of this node: the board, and what lies in its data folder.
 func (p *parts) backup(ctx context.Context, to io.Writer) error {
-	if !p.backing.TryLock() {
-		return domain.Conflictf("a backup of this node is being written; wait for its end")
+	end, err := p.backing.Begin(ctx)
+	if err != nil {
+		return err
 	}
-	defer p.backing.Unlock()
+	defer end()
 	src := backup.Source{Head: backup.Head{Kind: p.kind, Node: p.node.Name(), Program: version}, Board: p.store, Folder: p.options.dataDir, Names: kept}
 	if p.archiveFile != "" {
 		src.Archive = p.archive

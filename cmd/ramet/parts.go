@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/artifact"
+	"github.com/ramet-run/ramet/backup"
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/bus"
@@ -42,7 +43,7 @@ type parts struct {
 	lock      *os.File    // of the data folder
 	store     board.Board // as it lies there: below encryption
 	board     board.Board
-	backing   sync.Mutex                                            // held while a backup is written
+	backing   backup.Turn                                           // one is written at a time
 	evictions func(ctx context.Context) ([]string, error)           // what its store throws away; nil: nothing
 	taken     func(ctx context.Context) (<-chan board.Event, error) // tells of foreign runners; nil: there are none
 	caches    []caches                                              // of board and archive
