@@ -138,14 +138,14 @@ func (c *conductorReader) task(f *fields, after []string, when branch) []string 
 		c.of[ref] = s.Name
 	}
 	s.MayFail = f.flag("optional")
-	c.attempts(f, &s)
+	limit := c.attempts(f, &s)
 	s.Summary = f.text("description")
 	inputs := f.object("inputParameters")
 	switch kind {
 	case "HUMAN":
-		s.Kind, s.ScriptType, s.Retry, s.Timeout = domain.StepApproval, "", nil, 0
+		approval(&s, limit)
 	case "WAIT":
-		c.wait(f, inputs, &s)
+		c.wait(f, inputs, &s, limit)
 	case "HTTP":
 		s.Script = c.http(f, inputs, s.Name)
 	case "SUB_WORKFLOW":

@@ -16,7 +16,9 @@ import (
 
 // attempts reads how often a task is tried, and how long it may take: its own words, or those
 // of the definition that it brings.
-func (c *conductorReader) attempts(f *fields, s *domain.Step) {
+//
+// limit is how long the task may wait that has no worker to answer: 0 where it may for ever.
+func (c *conductorReader) attempts(f *fields, s *domain.Step) (limit domain.Span) {
 	of := f
 	if d := f.object("taskDefinition"); d != nil {
 		of = d
@@ -26,8 +28,12 @@ func (c *conductorReader) attempts(f *fields, s *domain.Step) {
 		s.Retries = max(s.Retries, of.number(domain.MaxRetries, "retryCount"))
 	}
 	delay, logic := of.number(domain.MaxRetryDelay, "retryDelaySeconds"), of.text("retryLogic")
+	limit = of.span(1, "timeoutSeconds")
 	if s.Timeout = of.span(1, "responseTimeoutSeconds"); s.Timeout == 0 {
-		s.Timeout = of.span(1, "timeoutSeconds")
+		s.Timeout = limit
+	}
+	if of.text("timeoutPolicy") == "ALERT_ONLY" { // it goes on there
+		limit = 0
 	}
 	if delay > 0 && s.Retries > 0 {
 		s.Retry = &domain.Retry{Max: s.Retries, Delay: domain.Span(delay), Factor: 1}
@@ -41,6 +47,7 @@ func (c *conductorReader) attempts(f *fields, s *domain.Step) {
 		}
 		of.rest()
 	}
+	return limit
 }
 
 // textOf is a node as a text: a scalar as it is, all else as JSON.
@@ -198,16 +205,28 @@ var conductorSpan = pattern.Late(`^\s*(\d{1,5})\s*(d|days?|h|hours?|hrs?|m|minut
 
 // wait makes a script that waits, without a process meanwhile; without a time it is somebody
 // who lets it go on.
-func (c *conductorReader) wait(f, inputs *fields, s *domain.Step) {
+func (c *conductorReader) wait(f, inputs *fields, s *domain.Step, limit domain.Span) {
 	if inputs != nil {
 		if m := conductorSpan().FindStringSubmatch(inputs.text("duration")); m != nil {
 			s.Script = "ramet sleep wait " + m[1] + m[2][:1] + "\n"
+			s.Timeout = 0 // nothing runs while it sleeps
+			if span, err := domain.ParseSpan(m[1] + m[2][:1]); err == nil && limit > 0 && limit < span {
+				c.in.note(f.line, "%s: it timed out there after %v, before its time has come; here it waits until then", f.path, limit.Time())
+			}
 			inputs.rest()
 			return
 		}
 		inputs.rest()
 	}
 	c.in.note(f.line, "%s: WAIT became an approval, which somebody gives", f.path)
+	approval(s, limit)
+}
+
+// approval makes a step wait for a person: as long as the task might, and then it errs, as it timed out there.
+func approval(s *domain.Step, limit domain.Span) {
+	if limit > 0 {
+		s.Approval = &domain.Approval{Deadline: limit, OnDeadline: domain.DeadlineFail}
+	}
 	s.Kind, s.ScriptType, s.Retries, s.Retry, s.Timeout = domain.StepApproval, "", 0, nil, 0
 }
 

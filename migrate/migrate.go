@@ -129,8 +129,10 @@ func tasCreedDefine(name string, text []byte) (*Imported, error) {
 		return nil, err
 	}
 	in := &Imported{Blueprints: []*domain.Blueprint{b}}
+	lines := linesOf(text)
 	for _, n := range notes {
-		in.note(0, "%s", n)
+		path, _, _ := strings.Cut(n, ": ")
+		in.note(lines[path], "%s", n)
 	}
 	return in, nil
 }

@@ -2,6 +2,7 @@ package migrate_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,35 @@ steps:
 		s.Script = strings.ReplaceAll(s.Script, "met=yes", "enough=yes")
 		if rounds, code := play(t, s); rounds == 1 != want || code != 0 {
 			t.Errorf("%s: %d rounds, code %d\n%s", name, rounds, code, s.Script)
+		}
+	}
+}
+
+// TestWhatWaitedForSomebodyWaitsNoLonger than it did there: WAIT without a time, and HUMAN.
+func TestWhatWaitedForSomebodyWaitsNoLonger(t *testing.T) {
+	for _, tc := range []struct {
+		task string
+		want *domain.Approval
+		note string
+	}{
+		{`"type":"WAIT","taskDefinition":{"timeoutSeconds":3600,"responseTimeoutSeconds":60,"timeoutPolicy":"TIME_OUT_WF"}`,
+			&domain.Approval{Deadline: 3600, OnDeadline: domain.DeadlineFail}, "WAIT became an approval"},
+		{`"type":"HUMAN","taskDefinition":{"timeoutSeconds":600}`, &domain.Approval{Deadline: 600, OnDeadline: domain.DeadlineFail}, ""},
+		{`"type":"WAIT","taskDefinition":{"timeoutSeconds":600,"timeoutPolicy":"ALERT_ONLY"}`, nil, "WAIT became an approval"},
+		{`"type":"WAIT"`, nil, "WAIT became an approval"},
+		{`"type":"WAIT","inputParameters":{"duration":"2 days"},"taskDefinition":{"timeoutSeconds":600}`, nil, "timed out there after 10m0s"},
+		{`"type":"WAIT","inputParameters":{"duration":"5 minutes"},"taskDefinition":{"timeoutSeconds":600}`, nil, ""},
+	} {
+		in, err := migrate.Import("conductor", "f", []byte(`{"name":"w","tasks":[{"name":"a","taskReferenceName":"a",`+tc.task+`}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := in.Blueprints[0].Steps[0]
+		if !reflect.DeepEqual(s.Approval, tc.want) || s.Timeout != 0 || strings.Contains(tc.task, "duration") != strings.Contains(s.Script, "ramet sleep") {
+			t.Errorf("%s: got %+v", tc.task, s)
+		}
+		if notes := fmt.Sprint(in.Notes); !strings.Contains(notes, tc.note) || tc.note == "" && strings.Contains(notes, "timed out") {
+			t.Errorf("%s: noted %s", tc.task, notes)
 		}
 	}
 }

@@ -1,16 +1,19 @@
 package migrate
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
+	"github.com/ramet-run/ramet/internal/pattern"
 )
 
 // This file reads job defines of TasCreed. Its executors are Java classes: the
@@ -133,8 +136,61 @@ func (d *define) duration() domain.Span {
 // rest notes what nobody has read.
 func (d *define) rest() {
 	for _, name := range slices.Sorted(maps.Keys(d.fields)) {
-		d.note(d.names[name], "no counterpart, left out: %s", document.Clip(string(d.fields[name]), 80))
+		value := document.Clip(string(d.fields[name]), 80)
+		if timeName().MatchString(name) {
+			d.note(d.names[name], "no counterpart, left out: %s. What is known of defines has no times: a job is made for each request. If this says when one is, "+
+				"apply the blueprint, and write `ramet schedule create NAME --blueprint BLUEPRINT %s`", value, timesFor(d.fields[name]))
+			continue
+		}
+		d.note(d.names[name], "no counterpart, left out: %s", value)
 	}
+}
+
+// timeName are names of fields, in lower case, that say when or how often something is done.
+var timeName = pattern.Late(`schedul|cron|trigger|interval|period|repeat|recur|timer|everyn?|^(at|plan|planat|start|startat|starttime|fixedrate|fixeddelay)$`)
+
+// timesFor is how the times of a field are written for a schedule, where it is a line of cron or a number; else which
+// forms there are.
+func timesFor(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil && times(&domain.Schedule{Name: "s", Blueprint: "b", Cron: text}) == nil && text != "" {
+		return "--cron '" + text + "'"
+	}
+	return "--cron '0 3 * * *'` or `--every 1h"
+}
+
+// linesOf are the lines of the fields of a JSON text, by their paths.
+func linesOf(text []byte) map[string]int {
+	lines := map[string]int{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	here := func() int { return 1 + bytes.Count(text[:d.InputOffset()], []byte{'\n'}) }
+	var value func(path string) error
+	value = func(path string) error {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		for i := 0; (t == json.Delim('{') || t == json.Delim('[')) && d.More(); i++ {
+			at := path + "[" + strconv.Itoa(i) + "]"
+			if t == json.Delim('{') {
+				name, err := d.Token()
+				if err != nil {
+					return err
+				}
+				at = join(path, fmt.Sprint(name))
+				lines[at] = here()
+			}
+			if err := value(at); err != nil {
+				return err
+			}
+		}
+		if t == json.Delim('{') || t == json.Delim('[') {
+			_, err = d.Token() // its end
+		}
+		return err
+	}
+	_ = value("") // it was read before
+	return lines
 }
 
 func (d *define) step() domain.Step {

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,6 +75,37 @@ func TestWhatIsNoJobDefine(t *testing.T) {
 		_, _, err := tasCreed("f", []byte(text))
 		if !errors.Is(err, domain.ErrInvalid) || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestWhatLooksLikeTimesOfADefineIsTold by its line, with what to write for it: nothing that is known of defines says when
+// jobs are made.
+func TestWhatLooksLikeTimesOfADefineIsTold(t *testing.T) {
+	in, err := Import("tascreed", "define.json", []byte(`{
+  "jobName": "sample",
+  "cronExpression": "0 2 * * 1-5",
+  "schedule": {"every": 60},
+  "steps": [{"stepName": "prep", "exeClass": "org.x.Prep",
+    "repeatInterval": 5,
+    "interesting": 1}],
+  "stats": 2
+}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[int][]string{}
+	for _, n := range in.Notes {
+		lines[n.Line] = append(lines[n.Line], n.Text)
+	}
+	for line, want := range map[int]string{3: "--cron '0 2 * * 1-5'`", 4: "--cron '0 3 * * *'` or `--every 1h`", 6: "ramet schedule create"} {
+		if got := strings.Join(lines[line], "\n"); !strings.Contains(got, want) {
+			t.Errorf("line %d: got %q, want %q", line, got, want)
+		}
+	}
+	for _, line := range []int{7, 8} {
+		if got := strings.Join(lines[line], "\n"); !strings.Contains(got, "no counterpart") || strings.Contains(got, "schedule") {
+			t.Errorf("line %d, which says nothing of times: got %q", line, got)
 		}
 	}
 }
