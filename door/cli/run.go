@@ -28,6 +28,7 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run a script, or the jobs of a .yaml or .json file, show their output as it comes and their results at the end.
 A file with steps is a blueprint: a flow is made of it, and shown with a bar for each step on a terminal, a line for each
 change elsewhere. --param, --trigger, --skip, --step, --after and --on-error are for blueprints.
+One at a time, or so many a minute, is said by "concurrency" and "rate" of a blueprint: one of a single step does it for a script.
 
 They run on a throw-away node, unless --data or --node is given as a flag ($RAMET_DATA, $RAMET_NODE and profiles do
 not count here). There, jobs of a file that are known already are shown, not run again.
