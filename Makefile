@@ -99,6 +99,11 @@ kill: clocks ## 200 rounds of kill -9 under load: embedded, Redis, etcd with its
 drill: ## backup and restore of 50,000 living things, under load
 	RAMET_DRILL=50000 $(GOTESTSUM) --format testname -- -timeout 30m -run RestoreDrill ./test/upgrade
 
+.PHONY: large
+large: ## a file of 5 GiB is put into each artifact store and read again, in bounded memory; needs 11 GiB of disk
+	scripts/install-test-servers
+	RAMET_TEST_SERVERS=required RAMET_LARGE_ARTIFACTS=1 $(GOTESTSUM) --format testname -- -timeout 30m -run 'TestStore/what_is_large' ./artifact/...
+
 .PHONY: bench
 bench: ## measure everything; prints JSON lines (needs redis-server)
 	@mkdir -p bin && go build -o bin/bench ./bench && ./bin/bench

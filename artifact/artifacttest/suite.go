@@ -33,6 +33,7 @@ func Run(t *testing.T, open Factory) {
 	}{
 		{"what is put is read, whatever its size", sizes},
 		{"it is read from any place on", offsets},
+		{"what is large is never in memory", large},
 		{"contexts see nothing of each other", contexts},
 		{"all blobs are listed, each once", listed},
 		{"what was put again is young, and stays", young},
