@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/circle"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/script"
@@ -28,7 +29,7 @@ type CirclesConfig struct {
 // this node serves.
 func (n *Node) openCircles() {
 	cfg := n.cfg.Circles
-	n.Circles = circle.New(n.board, circle.Config{
+	n.Circles = circle.New(precondition.Over(n.board), circle.Config{
 		Logger: n.cfg.Logger, MaxLosses: n.cfg.MaxLosses, Timeout: cfg.Timeout, ReplyExpiry: cfg.ReplyExpiry, Retention: n.cfg.Retention,
 		Permit: n.cfg.Permit, Named: cfg.Named,
 		Refuse: func(t domain.TenantID) error { return n.Bans.Submit(t, "", domain.ScriptRhai) },

@@ -48,11 +48,14 @@ func (c Caller) SubmitTask(ctx context.Context, p api.SubmitTaskParams) (api.Tas
 	}
 	t := &domain.Task{ID: cmp.Or(p.ID, c.once.name(0), rand.Text()), Circle: p.Circle, CallerID: c.who.Actor, Script: p.Script, ClientRPCID: p.ClientRPCID,
 		ReplyToQueue: p.ReplyToQueue}
-	existing, err := c.api.parts.Circles.Submit(ctx, p.Context, t)
-	if err != nil {
-		return api.TaskSubmitted{}, err
-	}
-	return api.TaskSubmitted{TaskID: t.ID, Existing: existing, Durability: c.api.parts.Durability()}, nil
+	out := api.TaskSubmitted{TaskID: t.ID, Durability: c.api.parts.Durability()}
+	return makes(ctx, c, thingOf(p.Context, layout.Task(t.ID), ""), func(ctx context.Context) (_ api.TaskSubmitted, err error) {
+		out.Existing, err = c.api.parts.Circles.Submit(ctx, p.Context, t)
+		return out, err
+	}, func(context.Context, made) (api.TaskSubmitted, error) { // whatever became of it: tasks that ended go
+		out.Existing = true
+		return out, nil
+	})
 }
 
 // mayTask asks for a right on a task.

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/secret"
 	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/service/servicetest"
@@ -131,6 +132,13 @@ func onceCases(t *testing.T, r *rig) []onceCase {
 			recs, err := r.board.Get(ctx, 7, "ramet:secret:db")
 			return recs[0].Get("sealed"), err
 		}},
+		{"circle.submit", admin, api.SubmitTaskParams{Context: house, Circle: "c", TaskInput: api.TaskInput{ID: "t1", Script: "1"}}, func(service.Caller) error {
+			b := board.Batch{Space: 7} // it has ended, and is gone
+			return r.board.Commit(ctx, *b.Delete(layout.Task("t1")))
+		}, func(service.Caller) (any, error) {
+			keys, _, err := r.board.Keys(ctx, 7, layout.Task(""), "", 10)
+			return len(keys), err
+		}},
 		{"webhook.create", admin, hook, func(c service.Caller) error {
 			_, err := c.UpdateWebhook(ctx, api.WebhookUpdateParams{WebhookParams: api.WebhookParams{Context: house, Name: "w"},
 				WebhookChange: api.WebhookChange{Blueprint: "b", Paused: true}})
@@ -164,7 +172,7 @@ func (r *rig) once(o *service.Operation, by domain.ActorID, params any, body byt
 }
 
 // identifies are the fields of answers that say what was made.
-var identifies = []string{"id", "name", "version", "hash", "secret", "alias", "set_ms"}
+var identifies = []string{"id", "name", "version", "hash", "secret", "alias", "set_ms", "task_id"}
 
 func same(a, b map[string]any) bool {
 	for _, name := range identifies {

@@ -98,7 +98,7 @@ func Parts(b board.Board, r *identity.Registry, jobs *work.Engine) service.Parts
 		Jobs: jobs, Flows: flows, Directory: r, Access: access, Audit: audit, Records: b, Keys: b,
 		Webhooks: webhook.New(held, plain{}, nil), Listeners: listener.New(held, log, r, nil),
 		Schedules: clockwork.NewSchedules(held, flows, nil), Bans: ban.New(held), Blueprints: blueprints,
-		Duties: clockwork.DutyRulesOn(held), Routines: clockwork.NewRoutines(held, jobs, nil), Bulks: bulk.New(b), Circles: circle.New(b, circle.Config{}),
+		Duties: clockwork.DutyRulesOn(held), Routines: clockwork.NewRoutines(held, jobs, nil), Bulks: bulk.New(b), Circles: circle.New(held, circle.Config{}),
 		Info: func() api.Info {
 			return api.Info{Name: "n1", Version: "test", Board: "memory", Durability: "memory", Ready: true}
 		}}
