@@ -21,7 +21,10 @@ import (
 // them is a copy of before. They have the board's id, and a step that both take every
 // few seconds, the archive first. So the archive is at the board's step or one ahead:
 // one that is behind is older than the board, and a board that is further behind is
-// older than its archive.
+// older than its archive. A node that begins takes two, so that a copy of a moment before
+// is that far behind. One step ahead is what a crash between the two leaves, or a board
+// that lost less than a step: then the numbers say which, for the archive has none that
+// its board has not given out.
 
 const (
 	markBoard = "board" // whose archive it is: the id of the board
@@ -72,6 +75,9 @@ func (p *Pairing) Recognise(ctx context.Context) error {
 		}
 		v, here, there, err = p.look(ctx, id)
 	}
+	if err == nil && v == together && there == here+1 {
+		v, err = p.byNumbers(ctx)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -89,7 +95,47 @@ func (p *Pairing) Recognise(ctx context.Context) error {
 		err = p.align(ctx, max(here, there))
 	}
 	p.known = err == nil
+	for step := 0; step < 2 && err == nil && p.Stays; step++ {
+		err = p.step(ctx)
+	}
 	return err
+}
+
+// byNumbers decides by the numbers that the archive has.
+func (p *Pairing) byNumbers(ctx context.Context) (belonging, error) {
+	highest, err := p.Archive.Highest(ctx) // before the board, which gives out more meanwhile
+	if err != nil {
+		return together, err
+	}
+	given := map[domain.TenantID]map[string]int64{}
+	for _, h := range highest {
+		if given[h.Context] == nil {
+			if given[h.Context], err = p.given(ctx, layout.SpaceOf(h.Context)); err != nil {
+				return together, err
+			}
+		}
+		if h.ID > given[h.Context][layout.Seq(string(h.Kind), h.Caller)] {
+			return boardOlder, nil
+		}
+	}
+	return together, nil
+}
+
+// given is the last number that each counter of a space has given out.
+func (p *Pairing) given(ctx context.Context, space board.Space) (map[string]int64, error) {
+	all := map[string]int64{}
+	for cursor := ""; ; {
+		counters, next, err := p.Board.Counters(ctx, space, cursor, 500)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range counters {
+			all[c.Key] = c.Last
+		}
+		if cursor = next; cursor == "" {
+			return all, nil
+		}
+	}
 }
 
 // look compares the two. An archive that nobody owns becomes that of a node that stays.
@@ -185,6 +231,11 @@ func (p *Pairing) repair(ctx context.Context, v belonging) error {
 	highest, err := p.Archive.Highest(ctx)
 	if err != nil {
 		return err
+	}
+	if beyond > 0 { // what was asked for and had not ended, the archive does not know
+		if err := layout.Leap(ctx, p.Board); err != nil {
+			return err
+		}
 	}
 	if err := p.skip(ctx, highest, beyond); err != nil {
 		return err

@@ -53,6 +53,36 @@ func beginOn(t *testing.T, o options) (l life, err error) {
 // work ends jobs with new numbers and archives them, and ends the life.
 func (l life) work(jobs int) (last int64) {
 	l.Helper()
+	last = l.jobs(jobs)
+	if l.store != nil {
+		ctx, cancel := context.WithCancel(l.Context())
+		cancel() // it ends as it begins: a step each
+		for range 2 {
+			if err := l.pair.Run(ctx); err != nil {
+				l.Fatal(err)
+			}
+		}
+	}
+	l.end()
+	return last
+}
+
+// end ends the life without a last step, as a kill does.
+func (l life) end() {
+	l.Helper()
+	if l.store != nil {
+		if err := l.store.Close(); err != nil {
+			l.Fatal(err)
+		}
+	}
+	if err := l.board.Close(); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// jobs ends jobs with new numbers and archives them.
+func (l life) jobs(jobs int) (last int64) {
+	l.Helper()
 	must := func(err error) {
 		if err != nil {
 			l.Fatal(err)
@@ -72,15 +102,6 @@ func (l life) work(jobs int) (last int64) {
 		must(err)
 		must(l.store.Put(l.Context(), []archive.Record{r}))
 	}
-	if l.store != nil {
-		ctx, cancel := context.WithCancel(l.Context())
-		cancel() // it ends as it begins: a step each
-		for range 2 {
-			must(l.pair.Run(ctx))
-		}
-		must(l.store.Close())
-	}
-	must(l.board.Close())
 	return last
 }
 
@@ -161,6 +182,95 @@ func TestAnOlderBoardBeginsAnEpoch(t *testing.T) {
 		t.Errorf("got epoch %+v at the next start", e)
 	}
 	l.work(0)
+}
+
+// TestABoardOfAMomentBeforeBeginsAnEpoch: the node was killed before it took a step, right
+// after it had begun, or a step ahead of which the board never heard.
+func TestABoardOfAMomentBeforeBeginsAnEpoch(t *testing.T) {
+	for name, between := range map[string]func(t *testing.T, dir string) (last int64){
+		"nothing was archived": func(t *testing.T, dir string) int64 {
+			l, err := begin(t, dir, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.end()
+			last, err := l.board.Next(t.Context(), 1, layout.Seq("job", 1), 3)
+			if err == nil {
+				err = l.board.Commit(t.Context(), *new(board.Batch).Include(layout.Contexts, "1"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return last + 2
+		},
+		"one step": func(t *testing.T, dir string) int64 {
+			l, err := beginOn(t, options{dataDir: dir, log: quiet()}) // it does not stay, and takes none
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.end()
+			marks, err := l.store.Marks(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			step, _ := strconv.Atoi(marks["step"])
+			if _, err := l.store.Mark(t.Context(), "step", marks["step"], strconv.Itoa(step+1)); err != nil {
+				t.Fatal(err)
+			}
+			return l.jobs(4)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, before := t.TempDir(), t.TempDir()
+			l, err := begin(t, dir, false)
+			if err == nil {
+				err = l.board.Commit(t.Context(), *new(board.Batch).Include(layout.Contexts, "1"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.work(3)
+			putBack(t, dir, before, "board")
+			last := between(t, dir)
+			putBack(t, before, dir, "board")
+			if l, err = begin(t, dir, false); err != nil {
+				t.Fatal(err)
+			}
+			if e := l.epoch(); e.Number != 1 || !strings.Contains(e.Cause, "the board is older than its archive") {
+				t.Errorf("got epoch %+v", e)
+			}
+			if next := l.work(1); next <= last {
+				t.Errorf("number %d is given out, and %d was", next, last)
+			}
+		})
+	}
+}
+
+// TestACrashBetweenTwoStepsIsNoLoss: the archive is one ahead, and has no number that its
+// board has not given out.
+func TestACrashBetweenTwoStepsIsNoLoss(t *testing.T) {
+	dir := t.TempDir()
+	lived(t, dir, 3, false)
+	l, err := beginOn(t, options{dataDir: dir, log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks, err := l.store.Marks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, _ := strconv.Atoi(marks["step"])
+	if _, err := l.store.Mark(t.Context(), "step", marks["step"], strconv.Itoa(step+1)); err != nil {
+		t.Fatal(err)
+	}
+	l.end()
+	if l, err = begin(t, dir, false); err != nil {
+		t.Fatal(err)
+	}
+	if e := l.epoch(); e.Number != 0 {
+		t.Errorf("got epoch %+v", e)
+	}
+	l.work(1)
 }
 
 // TestAnOlderEtcdBeginsAnEpoch beside an archive that is younger, and that names what
