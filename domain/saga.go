@@ -289,8 +289,8 @@ type SagaTimer struct {
 	// the same.
 	DueMs   int64           `json:"due_ms"`
 	Payload json.RawMessage `json:"payload,omitzero"`
-	// State is set on the time-out of a state.
-	State string `json:"state,omitzero"`
+	State   string          `json:"state,omitzero"` // set on the time-out of a state
+	ID      string          `json:"id,omitzero"`    // of its event; "": of the instant and the instance's version
 }
 
 // SagaEntry is a line of an instance's history.

@@ -190,7 +190,7 @@ func (a *auditor) instance(ctx context.Context, in *domain.SagaInstance) error {
 		// Not where the instance has moved meanwhile.
 		c := chunk{Batch: board.Batch{Space: space}}
 		c.Equal(key, layout.SagaVersion, strconv.FormatInt(in.Version, 10))
-		c.timer(keys, in, &in.Timers[i])
+		c.timerAgain(keys, in, &in.Timers[i])
 		err = a.e.board.Commit(ctx, c.Batch)
 		switch {
 		case errors.Is(err, domain.ErrConflict):

@@ -135,3 +135,9 @@ func (c *chunk) timer(keys layout.SagaKeys, in *domain.SagaInstance, t *domain.S
 		board.Field{Name: layout.TimerPayload, Value: plainJSON(t)})
 	c.SetAlarm(layout.TimerAlarm(key), time.UnixMilli(t.DueMs))
 }
+
+// timerAgain sets one again, which may have come before.
+func (c *chunk) timerAgain(keys layout.SagaKeys, in *domain.SagaInstance, t *domain.SagaTimer) {
+	c.timer(keys, in, t)
+	c.set(keys.Timer(in.Saga, in.Correlation, t.DueMs), board.Field{Name: timerAgain, Value: strconv.FormatInt(in.Version, 10)})
+}

@@ -419,7 +419,7 @@ func (e *Engine) replace(ctx context.Context, tenant domain.TenantID, keys layou
 		c.Delete(t).ClearAlarm(layout.TimerAlarm(t))
 	}
 	for i := range next.Timers {
-		c.timer(keys, next, &next.Timers[i])
+		c.timerAgain(keys, next, &next.Timers[i])
 	}
 	c.Append(keys.History(was.Saga, was.Correlation), e.cfg.History, plainJSON(domain.SagaEntry{
 		Version: next.Version, AtMs: now.UnixMilli(), From: was.State, To: next.State, Note: note,

@@ -16,6 +16,10 @@ import (
 // that set it: one that is set again for the same instant is another one.
 const timerSetBy = "set_by"
 
+// timerAgain is the field of one that was taken for lost and is set again: the version of the
+// instance then. Its first event may have come, and been marked, to no effect.
+const timerAgain = "again"
+
 // ringWithin bounds the publishing of a timer's event: another timer waits for the
 // handler.
 const ringWithin = 5 * time.Second
@@ -66,7 +70,12 @@ func (e *Engine) ring(ctx context.Context, tenant domain.TenantID, key string, r
 	if err != nil {
 		return err
 	}
-	id := identity("timer", name, saga, correlation, t.Event, strconv.FormatInt(t.DueMs, 10), rec.Get(timerSetBy))
+	id := t.ID
+	if again := rec.Get(timerAgain); id != "" && again != "" {
+		id = identity("timer", id, again)
+	} else if id == "" {
+		id = identity("timer", name, saga, correlation, t.Event, strconv.FormatInt(t.DueMs, 10), rec.Get(timerSetBy))
+	}
 	ev := &domain.Event{ID: id, Type: t.Event, Saga: saga, Correlation: correlation, Timer: t.DueMs, TimeMs: t.DueMs, Payload: t.Payload}
 	telling, cancel := context.WithTimeout(ctx, ringWithin)
 	defer cancel()

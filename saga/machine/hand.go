@@ -42,7 +42,7 @@ func (t *turn) failed(ev *domain.Event, cause error) {
 func (t *turn) skip(ev *domain.Event) {
 	from, first := t.out.State, len(t.work)
 	t.skips = true
-	t.origin = originOf(ev, first)
+	t.origin = t.originOf(ev, first)
 	t.pass(ev)
 	if t.out.Status == domain.SagaCompensating {
 		if err := t.compensate(); err != nil {
@@ -139,7 +139,7 @@ func (m *Machine) Compensate(in *domain.SagaInstance, ev *domain.Event) (Transit
 	}
 	t.changed = true
 	from := in.State
-	t.origin = originOf(ev, 0)
+	t.origin = t.originOf(ev, 0)
 	t.pass(ev)
 	if err := t.beginCompensation(); err != nil {
 		return Transition{}, err

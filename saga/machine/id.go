@@ -16,14 +16,35 @@ type origin struct {
 	ms       int64
 	replayed bool // by a person: what it did when it failed has ids already
 	first    int  // the items of the transition before
+	timers   int  // that were set of it
 }
 
-func originOf(ev *domain.Event, first int) origin {
-	return origin{event: ev.ID, ms: ev.At(), first: first}
+// originOf is that of an event. The instant of what Ramet itself tells an instance is
+// that of the instance: where board and streams have lost a moment, an effect's result or
+// a timer's event comes once more, under its id and at another time.
+func (t *turn) originOf(ev *domain.Event, first int) origin {
+	ms := ev.At()
+	if ev.Source == domain.SourceResult || ev.Timer != 0 || ev.Life != "" {
+		ms = t.out.CreatedMs
+	}
+	return origin{event: ev.ID, ms: ms, first: first}
+}
+
+// timerID is the id of the event of the next timer that is set: of what it comes, as ids
+// of work are. "" where that is no event, as in the first state.
+func (t *turn) timerID() string {
+	of := &t.origin
+	if of.event == "" {
+		return ""
+	}
+	of.timers++
+	timer := *of
+	timer.event = "timer:" + of.event
+	return workID(t.in, &timer, of.timers, 0)
 }
 
 // workID is the id of an item of work: a UUID of version 7 of which the time is
-// that of the event, and the rest which of its items it is. again counts how
+// that of its origin, and the rest which of its items it is. again counts how
 // often the event has come once more, long after it was forgotten.
 //
 // Source: RFC 9562, section 5.7.

@@ -59,6 +59,7 @@ func (t *turn) place(timer domain.SagaTimer) error {
 	if timer.DueMs > domain.MaxNotBefore {
 		return failf("the timer %q would come after the year 9999", timer.Event)
 	}
+	timer.ID = t.timerID()
 	t.out.Timers = append(t.out.Timers, timer)
 	return nil
 }

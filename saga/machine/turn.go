@@ -75,7 +75,7 @@ func (t *turn) end() Transition {
 // take does with an event what the instance does with such.
 func (t *turn) take(ev *domain.Event) error {
 	t.begins(ev)
-	t.origin = originOf(ev, len(t.work))
+	t.origin = t.originOf(ev, len(t.work))
 	t.origin.replayed = t.replays
 	reaction, note := t.reaction(ev)
 	switch reaction {
