@@ -156,6 +156,9 @@ func (r *round) isAside(t *pending) bool {
 	if before || r.over[of] {
 		return true
 	}
+	if r.s.catching {
+		return false // what is put aside is out of order
+	}
 	if r.had[of]++; r.had[of] <= r.s.e.cfg.Share || len(at.aside)+r.more[t.from] >= asideMost {
 		return false
 	}

@@ -90,6 +90,7 @@ type shard struct {
 	relay     *relay
 	sends     atomic.Pointer[relay] // the same, for others to look at
 	crashLoop crashLoop
+	catching  bool // it reads what was there when it was opened, in order
 }
 
 // source is a stream that a shard reads.
@@ -182,10 +183,6 @@ func (s *shard) work(ctx, take context.Context) error {
 	defer noMore()
 	feeds, feeding := errgroup.WithContext(take)
 	s.in = make(chan fetched)
-	for _, src := range s.sources {
-		at := src.saved.front
-		feeds.Go(func() error { return s.feed(feeding, src, at) })
-	}
 	sending, endRelay := context.WithCancel(ctx)
 	defer endRelay()
 	relayed := make(chan error, 1)
@@ -195,7 +192,14 @@ func (s *shard) work(ctx, take context.Context) error {
 		relayed <- err
 	}()
 
-	err := s.rounds(ctx, feeding)
+	err := s.catchUp(ctx, feeding)
+	if err == nil {
+		for _, src := range s.sources {
+			at := src.seen.front
+			feeds.Go(func() error { return s.feed(feeding, src, at) })
+		}
+		err = s.rounds(ctx, feeding)
+	}
 	noMore()
 	if fed := feeds.Wait(); err == nil && !errors.Is(fed, context.Canceled) {
 		err = fed
