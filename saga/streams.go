@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/pause"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/stream"
 )
 
 // This file tells whether the streams are those that a board's sagas have read.
@@ -78,6 +79,13 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 	all := seen{Loss: accept, begin: map[domain.StreamName]uint64{}, last: map[domain.StreamName]uint64{}}
 	var b board.Batch
 	marks := marksOf(recs[0])
+	steps, err := e.steps(recs[0])
+	if err != nil {
+		return err
+	}
+	if steps.streamsOlder() {
+		all.note(all.Fewer, "their files are a copy of before: they are at step %d, the board at %d", steps.there, steps.here)
+	}
 	for _, n := range domain.StreamNames {
 		stats, err := e.log.Stats(ctx, n)
 		if err != nil {
@@ -117,16 +125,95 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 	for _, text := range all.accepted {
 		e.text.Error("sagas go on with event streams that have lost what they had, as --accept-loss or --may-lose says", "stream", text)
 	}
+	if steps.boardOlder() {
+		if err := e.older(ctx, &b); err != nil {
+			return err
+		}
+	}
 	if len(all.accepted) > 0 {
 		b.NextEpoch(time.Now(), "event streams have less than they had: "+strings.Join(all.accepted, "; "))
 	}
-	if len(b.Ops) == 0 {
+	for range 2 {
+		if err := steps.step(&b); err != nil {
+			return err
+		}
+		if len(b.Ops) == 0 {
+			return nil
+		}
+		if err = e.board.Commit(ctx, b); errors.Is(err, domain.ErrConflict) {
+			return errRecognised
+		}
+		if err != nil {
+			return err
+		}
+		b = board.Batch{}
+	}
+	return nil
+}
+
+// stepField is the field with the step that the board shares with streams in the folder of
+// a node. Each time that node begins, both take two, one after the other and the streams
+// first: so the streams are at the board's step, or one ahead, as a crash between leaves
+// them. Of the two, the one that is further behind is a copy of before.
+const stepField = "step"
+
+// steps are those of a board and of streams that have one.
+type steps struct {
+	log         stream.Stepped // nil: the streams lie elsewhere
+	here, there int64          // of the board, of the streams; 0: of an earlier version, or restored
+}
+
+func (e *Engine) steps(rec board.Record) (s steps, err error) {
+	log, ok := e.log.(stream.Stepped)
+	if !ok {
+		return s, nil
+	}
+	kept := false
+	if s.there, kept, err = log.Step(); err != nil || !kept {
+		return s, err
+	}
+	s.log = log
+	s.here, _ = strconv.ParseInt(rec.Get(stepField), 10, 64)
+	return s, nil
+}
+
+func (s steps) boardOlder() bool   { return s.here > 0 && s.there > s.here+1 }
+func (s steps) streamsOlder() bool { return s.there > 0 && s.here > s.there }
+
+// step has the streams take one, and adds to a batch that the board takes it.
+func (s *steps) step(b *board.Batch) error {
+	if s.log == nil {
 		return nil
 	}
-	if err = e.board.Commit(ctx, b); errors.Is(err, domain.ErrConflict) {
-		return errRecognised
+	was, next := "", s.here+1
+	if s.here > 0 {
+		was = strconv.FormatInt(s.here, 10)
 	}
-	return err
+	if s.boardOlder() {
+		next = s.there + 1
+	}
+	if err := s.log.SetStep(next); err != nil {
+		return err
+	}
+	b.Equal(layout.Streams, stepField, was).Set(layout.Streams, board.Field{Name: stepField, Value: strconv.FormatInt(next, 10)})
+	s.here, s.there = next, next
+	return nil
+}
+
+// older begins an epoch, for the board has lost what its streams know of; not where one has
+// begun just now, for the same reason: who began it knows more of what is lost.
+func (e *Engine) older(ctx context.Context, b *board.Batch) error {
+	const cause = "the board is older than its event streams: it is a copy of before, or has lost what it had since"
+	recs, err := e.board.Get(ctx, 0, board.EpochKey)
+	if err != nil || time.Since(board.EpochOf(recs[0]).Since) < time.Minute {
+		return err
+	}
+	if err := layout.Leap(ctx, e.board); err != nil {
+		return err
+	}
+	e.text.Error("numbers of jobs and flows go on beyond those that may have been given out", "because", cause)
+	b.NextEpoch(time.Now(), cause)
+	return nil
 }
 
 // markEvery is how often it is written down how far the streams have come.

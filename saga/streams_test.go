@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -144,4 +145,63 @@ func TestStreamsThatGrowMeanwhileAreNoOthers(t *testing.T) {
 		drain()
 		r.must(r.newEngine(r.board, &late{Log: r.log}).Recognise(r.Context(), saga.Loss{}))
 	})
+}
+
+// steppedLog is one that keeps a step, as the streams in the folder of a node do.
+type steppedLog struct {
+	stream.Log
+	at int64
+}
+
+func (l *steppedLog) Step() (int64, bool, error) { return l.at, true, nil }
+func (l *steppedLog) SetStep(n int64) error      { l.at = n; return nil }
+
+// TestTheOlderOfBoardAndStreamsIsTold by the steps that both take at each start. One that
+// only the streams have taken is what a crash between the two leaves.
+func TestTheOlderOfBoardAndStreamsIsTold(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		streams int64 // by how much they are ahead of the board
+		accept  saga.Loss
+		refused bool
+		epoch   bool
+	}{
+		{name: "both are of one time"},
+		{name: "a crash between", streams: 1},
+		{name: "an older board", streams: 2, epoch: true},
+		{name: "older streams", streams: -2, refused: true},
+		{name: "older streams, accepted", streams: -2, accept: saga.Loss{Fewer: true}, epoch: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				log := &steppedLog{Log: r.log}
+				begin := func(accept saga.Loss) error { return r.newEngine(r.board, log).Recognise(r.Context(), accept) }
+				r.must(begin(saga.Loss{}))
+				r.must(begin(saga.Loss{}))
+				r.must(r.board.Commit(r.Context(), *new(board.Batch).Include(layout.Contexts, "7")))
+				last, err := r.board.Next(r.Context(), board.Space(shop), layout.Seq("job", 1), 1)
+				r.must(err)
+				log.at += tt.streams
+				if err := begin(tt.accept); errors.Is(err, domain.ErrConflict) != tt.refused {
+					t.Fatalf("got %v, want refused %v", err, tt.refused)
+				}
+				recs, err := r.board.Get(r.Context(), 0, board.EpochKey, layout.Streams)
+				r.must(err)
+				if begun := board.EpochOf(recs[0]).Number == 1; begun != tt.epoch {
+					t.Errorf("got epoch %+v, want one: %v", board.EpochOf(recs[0]), tt.epoch)
+				}
+				if got := recs[1].Get("step"); !tt.refused && got != strconv.FormatInt(log.at, 10) {
+					t.Errorf("the board is at step %s, the streams at %d", got, log.at)
+				}
+				next, err := r.board.Next(r.Context(), board.Space(shop), layout.Seq("job", 1), 1)
+				r.must(err)
+				if leapt := next > last+1000; leapt != (tt.epoch && tt.streams > 0) {
+					t.Errorf("number %d comes after %d", next, last)
+				}
+				if !tt.refused {
+					r.must(begin(saga.Loss{}))
+				}
+			})
+		})
+	}
 }

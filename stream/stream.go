@@ -91,6 +91,16 @@ type Log interface {
 	Close() error
 }
 
+// Stepped is a [Log] that may lie in a folder of its node, where it keeps a number beside its
+// messages: a copy of the folder has the number of then.
+type Stepped interface {
+	// Step is the number that SetStep was given last, 0 before the first. kept is false
+	// where the streams lie elsewhere.
+	Step() (n int64, kept bool, err error)
+	// SetStep keeps a number, durably before it returns.
+	SetStep(n int64) error
+}
+
 // Consumer is what a [Reader] reads.
 type Consumer struct {
 	// Durable is the consumer's name: letters, digits, '-' and '_', up to 200.
