@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/archive/archivetest"
 	"github.com/ramet-run/ramet/archive/postgresarchive"
@@ -133,5 +135,17 @@ func TestSettingsThatCostSomething(t *testing.T) {
 		if i >= len(texts) || !strings.Contains(texts[i], want) {
 			t.Errorf("got %q, want %q in the one at %d", texts, want, i)
 		}
+	}
+	conn, err := pgx.Connect(t.Context(), s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var checksums string // as servers of a version are made
+	if err := conn.QueryRow(t.Context(), "SHOW data_checksums").Scan(&checksums); err != nil {
+		t.Fatal(err)
+	}
+	if told := strings.Contains(strings.Join(texts, "; "), "data_checksums off"); told != (checksums == "off") {
+		t.Errorf("data_checksums is %s, and got %q", checksums, texts)
 	}
 }

@@ -10,7 +10,8 @@ import (
 // Source: PostgreSQL 17, "Server Configuration", and "Preventing Transaction ID Wraparound Failures".
 const settingsOf = `SELECT current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on', current_setting('autovacuum') = 'on',
 	current_setting('max_connections')::int, (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-	(SELECT max(age(datfrozenxid)) FROM pg_database), current_setting('server_version_num')::int`
+	(SELECT max(age(datfrozenxid)) FROM pg_database), current_setting('server_version_num')::int,
+	current_setting('data_checksums') = 'on'`
 
 const (
 	// oldServer is the first version that is still looked after by its makers.
@@ -24,13 +25,13 @@ const (
 //
 // Errors: [domain.ErrUnavailable].
 func (a *Archive) Settings(ctx context.Context) (texts []string, err error) {
-	var fsync, pages, vacuum bool
+	var fsync, pages, vacuum, checksums bool
 	var most, used, version int
 	var age int64
 	if err := a.prepare(ctx); err != nil {
 		return nil, translate(ctx, "read", err)
 	}
-	if err := a.pool.QueryRow(ctx, settingsOf).Scan(&fsync, &pages, &vacuum, &most, &used, &age, &version); err != nil {
+	if err := a.pool.QueryRow(ctx, settingsOf).Scan(&fsync, &pages, &vacuum, &most, &used, &age, &version, &checksums); err != nil {
 		return nil, translate(ctx, "read", err)
 	}
 	if !fsync {
@@ -42,6 +43,10 @@ func (a *Archive) Settings(ctx context.Context) (texts []string, err error) {
 	if !vacuum {
 		texts = append(texts, "PostgreSQL has autovacuum off: what retention removes leaves no room, and the server stops when its transaction numbers run out; "+
 			"set autovacuum = on")
+	}
+	if !checksums {
+		texts = append(texts, "PostgreSQL has data_checksums off: a byte that changes on its disk is another record, and nobody is told; "+
+			"stop the server and run `pg_checksums --enable`, or make it with `initdb --data-checksums`")
 	}
 	if age > oldNumbers {
 		texts = append(texts, fmt.Sprintf("transaction numbers of PostgreSQL are %d million old, and it stops at 2,100: something keeps vacuum from its work, "+

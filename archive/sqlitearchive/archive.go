@@ -29,6 +29,8 @@ type Archive struct {
 	write *sql.DB // one connection
 	read  *sql.DB
 	log   *slog.Logger // nil: none
+
+	damages damages
 }
 
 var _ archive.Archive = (*Archive)(nil)
@@ -61,6 +63,9 @@ func Open(ctx context.Context, file string, cfg Config) (*Archive, error) {
 	}
 	if err == nil {
 		err = migrate(ctx, a.write)
+	}
+	if err == nil {
+		err = addChecksum(ctx, a.write)
 	}
 	if err != nil {
 		a.Close()
@@ -169,7 +174,16 @@ func translate(ctx context.Context, verb string, err error) error {
 	case errors.As(err, &own) && own.Code()&0xff == sqlite3.SQLITE_TOOBIG:
 		return domain.Invalidf("%s the archive: %v", verb, err)
 	}
+	if isCorrupt(err) {
+		return domain.Unavailablef("%s the archive: its file is damaged: put back a backup, or have `sqlite3 <file> .recover` read what is left: %v", verb, err)
+	}
 	return domain.Unavailablef("%s the archive: %v", verb, err)
+}
+
+// isCorrupt reports whether SQLite has found the structure of the file broken.
+func isCorrupt(err error) bool {
+	var own *sqlite.Error
+	return errors.As(err, &own) && (own.Code()&0xff == sqlite3.SQLITE_CORRUPT || own.Code()&0xff == sqlite3.SQLITE_NOTADB)
 }
 
 // update runs do in a transaction.
@@ -193,13 +207,22 @@ func (a *Archive) Get(ctx context.Context, tenant domain.TenantID, key string, e
 	if err := archive.CheckKey(key); err != nil {
 		return archive.Record{}, err
 	}
-	row := a.read.QueryRowContext(ctx, "SELECT "+rows.Whole+" FROM records WHERE context = ? AND key = ? AND (? = 0 OR end_ms = ?) ORDER BY end_ms DESC LIMIT 1",
+	row := a.read.QueryRowContext(ctx, selectWhole+" WHERE context = ? AND key = ? AND (? = 0 OR end_ms = ?) ORDER BY end_ms DESC LIMIT 1",
 		int64(tenant), key, endMs, endMs)
-	r, err := rows.Scan(row.Scan, true)
-	if errors.Is(err, sql.ErrNoRows) {
+	c := &checked{a: a, asked: tenant, row: row.Scan}
+	r, err := rows.Scan(c.scan, true)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		return r, archive.Missing(tenant, key, endMs)
+	case c.met:
+		return archive.Record{}, domain.Unavailablef("%s", damage(tenant, key, max(r.EndMs, endMs)))
+	case err == nil && (r.Context != tenant || r.Key != key || endMs != 0 && r.EndMs != endMs):
+		err = errIndex
 	}
-	return r, translate(ctx, "read", err)
+	if err != nil {
+		return archive.Record{}, translate(ctx, "read", err)
+	}
+	return r, nil
 }
 
 // Delete removes old records.

@@ -17,8 +17,8 @@ const insertRows = 64
 const (
 	// OR IGNORE, as no row can break the statement off then: SQLite would keep the pages
 	// that it changes twice.
-	insertRecord = "INSERT OR IGNORE INTO records (seq, " + rows.Whole + ") VALUES "
-	recordValues = "(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+	insertRecord = "INSERT OR IGNORE INTO records (seq, " + rows.Whole + ", " + checksumColumn + ") VALUES "
+	recordValues = "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 	insertName   = "INSERT INTO names (context, blueprint, flow_trigger, key, claimed_ms) VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING"
 )
 
@@ -67,7 +67,7 @@ func putRecords(ctx context.Context, tx *sql.Tx, first int64, records []archive.
 		}
 		defer full.Close()
 	}
-	args := make([]any, 0, 14*min(insertRows, len(records)))
+	args := make([]any, 0, 15*min(insertRows, len(records)))
 	for at := 0; at < len(records); at += insertRows {
 		part := records[at:min(at+insertRows, len(records))]
 		args = args[:0]
@@ -97,8 +97,9 @@ func putRecords(ctx context.Context, tx *sql.Tx, first int64, records []archive.
 // appendRow adds the values of one row.
 func appendRow(args []any, seq int64, r *archive.Record) ([]any, error) {
 	logs, err := rows.Logs(r)
-	return append(args, seq, int64(r.Context), string(r.Kind), r.Key, r.EndMs, r.BeginMs, r.Status, r.Reason,
-		string(r.ScriptType), r.Blueprint, r.Trigger, int64(r.Caller), []byte(r.Body), logs), err
+	args = append(args, seq, int64(r.Context), string(r.Kind), r.Key, r.EndMs, r.BeginMs, r.Status, r.Reason,
+		string(r.ScriptType), r.Blueprint, r.Trigger, int64(r.Caller))
+	return append(args, []byte(r.Body), logs, checksum(args[len(args)-heads:], r.Body, logs)), err
 }
 
 // putRest writes the names and the words of those records that were added. The words

@@ -99,27 +99,32 @@ func (a *Archive) search(ctx context.Context, p *archive.Plan) (page archive.Pag
 		return page, err
 	}
 	rest := rows.After(p, s.arg) + rows.Order(p)
-	found, err := a.read.QueryContext(ctx, "SELECT "+rows.Columns(p.Whole)+s.from+rest, s.args...)
+	found, err := a.read.QueryContext(ctx, "SELECT "+rows.Columns(p.Whole)+", "+checksumColumn+s.from+rest, s.args...)
 	if err != nil {
 		return page, err
 	}
 	defer found.Close()
-	if page, err = rows.Collect(p, found.Next, found.Scan); err == nil {
+	if page, err = rows.Collect(p, found.Next, a.checks(p, found)); err == nil {
 		err = found.Err()
 	}
 	return page, err
+}
+
+// checks reads rows of a plan.
+func (a *Archive) checks(p *archive.Plan, found *sql.Rows) func(dest ...any) error {
+	return (&checked{a: a, plan: p, asked: p.Context, row: found.Scan}).scan
 }
 
 // look looks for the words of a query in the newest records; see rows.Look.
 func (a *Archive) look(ctx context.Context, p *archive.Plan) (page archive.Page, done bool, err error) {
 	var s selection
 	s.from = " FROM records WHERE " + rows.Where(p, s.arg) + rows.After(p, s.arg) + rows.LookOrder
-	found, err := a.read.QueryContext(ctx, "SELECT "+rows.LookColumns+s.from, s.args...)
+	found, err := a.read.QueryContext(ctx, "SELECT "+rows.LookColumns+", "+checksumColumn+s.from, s.args...)
 	if err != nil {
 		return page, false, err
 	}
 	defer found.Close()
-	if page, done, err = rows.Look(p, found.Next, found.Scan); err != nil || !done {
+	if page, done, err = rows.Look(p, found.Next, a.checks(p, found)); err != nil || !done {
 		return page, false, err
 	}
 	return page, true, found.Err()

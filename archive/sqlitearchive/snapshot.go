@@ -10,7 +10,10 @@ import (
 )
 
 // snapshot is a transaction that reads: SQLite keeps for it the pages that it began with.
-type snapshot struct{ tx *sql.Tx }
+type snapshot struct {
+	a  *Archive
+	tx *sql.Tx
+}
 
 // Snapshot implements [archive.Archive].
 func (a *Archive) Snapshot(ctx context.Context) (archive.Snapshot, error) {
@@ -23,11 +26,13 @@ func (a *Archive) Snapshot(ctx context.Context) (archive.Snapshot, error) {
 		_ = tx.Rollback()
 		return nil, translate(ctx, "read", err)
 	}
-	return snapshot{tx}, nil
+	return snapshot{a, tx}, nil
 }
 
 func (s snapshot) Records(ctx context.Context, f func(archive.Record) error) error {
-	return s.each(ctx, rows.Everything, func(found *sql.Rows) error { return rows.EachRecord(found.Next, found.Scan, f) })
+	return s.each(ctx, selectWhole, func(found *sql.Rows) error {
+		return rows.EachRecord(found.Next, (&checked{a: s.a, row: found.Scan}).scan, f)
+	})
 }
 
 func (s snapshot) Names(ctx context.Context, f func(archive.Claimed) error) error {

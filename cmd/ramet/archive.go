@@ -214,6 +214,9 @@ func (p *parts) openArchive(ctx context.Context, o options) (err error) {
 	if pair != nil && o.serve {
 		p.services = append(p.services, pair.Run)
 	}
+	if file, ok := p.archive.(*sqlitearchive.Archive); ok && o.serve {
+		p.services = append(p.services, file.KeepChecked)
+	}
 	if p.archive != nil {
 		if err := p.archiveFormat(ctx); err != nil && !errors.Is(err, domain.ErrUnavailable) {
 			return err // one that is away is looked at when the node starts again

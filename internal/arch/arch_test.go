@@ -117,7 +117,7 @@ var may = map[string][]string{
 	"board/redisboard":        {"board", "board/internal/recent", "board/internal/watch", "internal/address", "internal/dialtls", "queue"},
 	"archive/archivetest":     {"archive"},
 	"archive/internal/rows":   {"archive"},
-	"archive/sqlitearchive":   {"archive", "archive/internal/rows", "board"},
+	"archive/sqlitearchive":   {"archive", "archive/internal/rows", "board", "internal/pause"},
 	"archive/postgresarchive": {"archive", "archive/internal/rows", "board", "internal/address"},
 	"artifact/artifacttest":   {"artifact"},
 	"artifact/folderstore":    {"artifact"},
