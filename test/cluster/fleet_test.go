@@ -41,6 +41,7 @@ type fleet struct {
 	shop  *shop
 	evils []evil
 	nodes []*member
+	flags []string // of each node, beside those that all fleets have
 
 	port   string // where the streams are
 	broker *nats.Conn
@@ -150,6 +151,7 @@ func (f *fleet) launch(name, addr, streams string) {
 	m := &member{data: filepath.Join(f.dir, name)}
 	args := []string{"serve", "--data", m.data, "--config", filepath.Join(f.dir, "config.yaml"), "--name", name, "--stream", streams,
 		"--lease", siteLease.String(), "--grace", "5s", "--log-level", "warn"}
+	args = append(args, f.flags...)
 	if f.url != "" {
 		m.link = testcable.Lay(f.T, addr)
 		args = append(args, "--board", strings.Replace(f.url, addr, m.link.Address(), 1))
