@@ -105,6 +105,9 @@ type Flow struct {
 	CalledBy *CalledBy `json:"called_by,omitzero"`
 	// Message is the message that asked for it, by its key here.
 	Message string `json:"message,omitzero"`
+	// Sender is who sent the message that brought its plan, where it runs one of these once more: what
+	// it takes for itself is of that actor's own, as of the first.
+	Sender ActorID `json:"sender,omitzero"`
 	// TraceID is the trace that it belongs to, and its jobs.
 	TraceID    string `json:"trace_id,omitzero"`
 	StartedMs  int64  `json:"started_ms,omitzero"`
@@ -145,9 +148,9 @@ func ParseFlowKey(s string) (FlowID, error) {
 	return FlowID(id), nil
 }
 
-// BroughtPlan reports whether the flow runs by a plan that a message has brought: by none of
-// its context's blueprints, which have a version.
-func (f *Flow) BroughtPlan() bool { return f.Message != "" && f.Version == 0 }
+// BroughtPlan reports whether the flow runs by a plan that a message has brought, for that or once
+// more: by none of its context's blueprints, which have a version.
+func (f *Flow) BroughtPlan() bool { return (f.Message != "" || f.Sender != 0) && f.Version == 0 }
 
 // Final reports whether the flow has ended.
 func (f *Flow) Final() bool { return f.Status.Final() }

@@ -21,7 +21,7 @@ import (
 // What a plan takes for itself that a message has brought, so that others cannot have it, is of its
 // sender's own: its trigger, its place as the only one alive, its concurrency and rate keys. It may
 // have the name of a blueprint here, and would else be found in that one's stead, or keep it from
-// running. A blueprint of the context takes what it names as ever, whoever asks for it: he has the
+// running. So it is when somebody here runs the flow once more: it is the same plan of the same sender's. A blueprint of the context takes what it names as ever, whoever asks for it: he has the
 // right to.
 
 // checkMessage looks at what a message asks for.
@@ -37,18 +37,6 @@ func checkMessage(r *Request) error {
 		return domain.Forbiddenf("the message brings env for a blueprint of the context that it came to, whose environment is its own; give params")
 	}
 	return nil
-}
-
-// ownAgain is a plan that a message has brought as a flow of the context runs it once more, which is
-// nobody's message any more: what its steps come to is kept for no others, for it may have the name
-// of a blueprint here, and another environment.
-func ownAgain(plan *domain.Blueprint) *domain.Blueprint {
-	again := *plan
-	again.Steps = slices.Clone(plan.Steps)
-	for i := range again.Steps {
-		again.Steps[i].Cache = nil
-	}
-	return &again
 }
 
 // checkBrought looks at a plan that a message has brought.
@@ -104,10 +92,14 @@ func namesSecret(c *domain.EffectCall) bool {
 	})
 }
 
-// senderOf is who sent the message that has brought the plan of a flow; 0 for all other flows.
+// senderOf is who sent the message that has brought the plan of a flow, for that or as it is run once
+// more; 0 for all other flows.
 func senderOf(f *domain.Flow) domain.ActorID {
-	if !f.BroughtPlan() {
+	switch {
+	case !f.BroughtPlan():
 		return 0
+	case f.Sender != 0:
+		return f.Sender
 	}
 	m, _ := domain.ParseMessageKey(f.Message)
 	return m.Caller
@@ -147,11 +139,15 @@ func rateKey(plan *Plan, f *domain.Flow) (string, error) {
 //
 // Errors: [domain.ErrInvalid] where it is too long; [domain.ErrForbidden] where it is another's.
 func ownTrigger(f *domain.Flow) (string, error) {
-	if f.Message == "" || f.Trigger == "" {
+	if f.Message == "" && f.Sender == 0 || f.Trigger == "" {
 		return f.Trigger, nil
 	}
-	m, _ := domain.ParseMessageKey(f.Message)
-	prefix := "message-" + strconv.FormatUint(uint64(m.Caller), 10) + "-"
+	sender := senderOf(f)
+	if !f.BroughtPlan() {
+		m, _ := domain.ParseMessageKey(f.Message)
+		sender = m.Caller
+	}
+	prefix := "message-" + strconv.FormatUint(uint64(sender), 10) + "-"
 	if f.BroughtPlan() {
 		own := prefix + strings.TrimPrefix(f.Trigger, prefix)
 		return own, domain.ValidateTrigger(own)

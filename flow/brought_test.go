@@ -99,7 +99,7 @@ func TestAPlanThatCameInAMessageHasACacheOfItsOwn(t *testing.T) {
 		r.wantCached(r.want(r.submit(flow.Request{Plan: cached("set x 7")}), domain.FlowSucceeded), own)
 		r.wantCached(r.want(r.submit(flow.Request{Plan: cached("set x 7"), Message: "message:8:1"}), domain.FlowSucceeded), 0)
 	})
-	// Once more, it is a flow of the context.
+	// Once more, it is its sender's still.
 	bubble(t, func(r *rig) {
 		theirs := r.submit(flow.Request{Plan: cached("set x 7"), Message: askedBy})
 		r.want(theirs, domain.FlowSucceeded)
@@ -107,7 +107,7 @@ func TestAPlanThatCameInAMessageHasACacheOfItsOwn(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		r.wantCached(r.want(again.ID, domain.FlowSucceeded), 0)
+		r.wantCached(r.want(again.ID, domain.FlowSucceeded), theirs)
 		r.wantCached(r.want(r.submit(flow.Request{Plan: cached("set x 7")}), domain.FlowSucceeded), 0)
 	})
 }
@@ -194,6 +194,36 @@ func TestAPlanThatCameInAMessageTakesNothingFromBlueprintsHere(t *testing.T) {
 		}
 		if a := r.audit(); len(a.Repaired)+len(a.Stuck) > 0 {
 			r.Errorf("audit: %+v", a)
+		}
+	})
+}
+
+// TestAPlanThatCameInAMessageIsItsSendersStillWhenRunOnceMore: the name, the place and the keys of whoever
+// asks for it are not taken, also of one that is run once more again.
+func TestAPlanThatCameInAMessageIsItsSendersStillWhenRunOnceMore(t *testing.T) {
+	alone := func(text string) *domain.Blueprint {
+		b := keyed("nightly", domain.Concurrency{Key: "db"}, text)
+		b.UniqueAlive = true
+		return b
+	}
+	bubble(t, func(r *rig) {
+		id := r.submit(flow.Request{Plan: alone("sleep 1h"), Trigger: "monday", Message: askedBy})
+		r.want(id, domain.FlowSucceeded)
+		for _, day := range []string{"tuesday", "wednesday"} {
+			again, err := r.flows.Rerun(r.ctx, tenant, id, flow.Rerun{Caller: 1, Trigger: day})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = again.ID
+			if f := r.show(id); f.Trigger != "message-9-"+day || f.Sender != 9 || f.Message != "" || f.CallerID != 1 {
+				t.Errorf("got trigger %q, sender %d, message %q, caller %d", f.Trigger, f.Sender, f.Message, f.CallerID)
+			}
+			begun := time.Now()
+			own := r.submit(flow.Request{Plan: alone(""), Trigger: day})
+			if v := r.want(own, domain.FlowSucceeded); own == id || time.UnixMilli(v.FinishedMs).Sub(begun) > 5*time.Second {
+				t.Errorf("flow %d of the context, beside %d, ended after %v", own, id, time.UnixMilli(v.FinishedMs).Sub(begun))
+			}
+			r.want(id, domain.FlowSucceeded)
 		}
 	})
 }

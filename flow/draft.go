@@ -48,7 +48,7 @@ func (e *Engine) draft(ctx context.Context, tenant domain.TenantID, r Request) (
 
 func (e *Engine) drafted(ctx context.Context, tenant domain.TenantID, r Request) (*draft, error) {
 	d := &draft{also: r, flow: domain.Flow{CallerID: r.Caller, ContextID: tenant, Trigger: r.Trigger, Schedule: r.Schedule, Backfill: r.Backfill,
-		Message: r.Message, Parent: r.Parent, CalledBy: r.CalledBy, OnError: r.OnError, TraceID: r.TraceID, RerunOf: r.rerunOf}}
+		Message: r.Message, Parent: r.Parent, CalledBy: r.CalledBy, OnError: r.OnError, TraceID: r.TraceID, RerunOf: r.rerunOf, Sender: r.sender}}
 	if r.TraceID == "" && r.Schedule != "" {
 		d.flow.TraceID = e.cfg.Tracer.Begin()
 	}
@@ -227,7 +227,7 @@ type prepared struct {
 func (e *Engine) prepare(ctx context.Context, tenant domain.TenantID, r Request) (*prepared, error) {
 	if r.Plan != nil {
 		plan := *r.Plan
-		if r.Message != "" {
+		if r.Message != "" || r.sender != 0 {
 			plan.Version = 0 // that of a blueprint here is no sender's to take
 		}
 		return e.prepareAs(ctx, tenant, plan, r)

@@ -50,6 +50,8 @@ type Request struct {
 	takes *taken
 	// rerunOf is the flow that it is made of once more.
 	rerunOf domain.FlowID
+	// sender is whose plan it is, where a message had brought it to that flow.
+	sender domain.ActorID
 	// TraceID is the trace that the flow belongs to, and those of its jobs that name none.
 	TraceID string
 	// Parent is the step that asks.

@@ -91,14 +91,13 @@ func (e *Engine) Rerun(ctx context.Context, tenant domain.TenantID, id domain.Fl
 	case f.plan == nil:
 		return Receipt{}, domain.Conflictf("flow %d was made of jobs, not by a blueprint: submit its jobs anew", id)
 	}
-	if f.BroughtPlan() { // and would be nobody's message any more
+	if f.BroughtPlan() { // which no message looks at any more
 		if err := checkBrought(f.plan); err != nil {
 			return Receipt{}, err
 		}
-		f.plan = ownAgain(f.plan)
 	}
 	q := Request{Caller: r.Caller, Plan: f.plan, Trigger: r.Trigger, Ticket: r.Ticket, AnyParams: true, OnError: f.OnError,
-		NoCache: r.NoCache, rerunOf: id}
+		NoCache: r.NoCache, rerunOf: id, sender: senderOf(&f.Flow)}
 	if q.Trigger == "" {
 		base := f.Trigger
 		if base == "" {

@@ -192,6 +192,7 @@ const (
 	FlowCalledBy   = "called_by" // the durable script that made it
 	FlowParent     = "parent"    // the step that made it
 	FlowMessage    = "message"   // the one that asked for it
+	FlowSender     = "sender"    // of the message whose plan it runs once more
 	FlowVersion    = "version"   // of its blueprint
 	FlowPaused     = "paused"
 	FlowCancel     = "cancel"
@@ -236,6 +237,7 @@ var flowTable = newTable(
 	pointer(FlowCalledBy, "a JSON object with job, name, n and depth", func(f *domain.Flow) **domain.CalledBy { return &f.CalledBy }).ours(),
 	pointer(FlowParent, "a JSON object with flow, step and depth", func(f *domain.Flow) **domain.FlowParent { return &f.Parent }).ours(),
 	text(FlowMessage, func(f *domain.Flow) *string { return &f.Message }).ours(),
+	number32(FlowSender, func(f *domain.Flow) *domain.ActorID { return &f.Sender }).ours(),
 	text("trace_id", func(f *domain.Flow) *string { return &f.TraceID }).ours(),
 	number(FlowStartedMs, func(f *domain.Flow) *int64 { return &f.StartedMs }).ours(),
 	number(FlowFinishedMs, func(f *domain.Flow) *int64 { return &f.FinishedMs }).ours(),

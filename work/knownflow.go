@@ -98,7 +98,7 @@ func (c *knownFlows) get(ctx context.Context, b board.Board, p flowPlace, env bo
 	key := domain.FlowKey(p.id)
 	now := time.Now()
 	recs, err := b.GetFields(ctx, p.space, []string{layout.FlowEnvVars, layout.FlowTrigger, layout.FlowBlueprint, layout.FlowVersion, layout.FlowMessage,
-		layout.FlowStateCaller}, key, layout.FlowState(p.id))
+		layout.FlowSender, layout.FlowStateCaller}, key, layout.FlowState(p.id))
 	if err != nil {
 		return knownFlow{}, err
 	}
