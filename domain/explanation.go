@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // TaskExplanation answers for a task: what it waits for, since when, and who holds
@@ -48,6 +49,8 @@ type FlowExplanation struct {
 type MessageExplanation struct {
 	Key    string        `json:"key"`
 	Status MessageStatus `json:"status"`
+	// Outlook is what becomes of it if nobody does anything; none once it has ended.
+	Outlook Outlook `json:"outlook,omitzero"`
 	// Text is the answer in one sentence.
 	Text string `json:"text"`
 	// Holder is the supervisor that has it in its hands.
@@ -106,8 +109,10 @@ type AwaitedEffect struct {
 	// Unserved is set where no node that is alive does the effect for the context. A
 	// program that does effects by itself does not tell.
 	Unserved bool `json:"unserved,omitzero"`
-	// Breaker is the target whose breaker is open on the node that was asked.
+	// Breaker is the target whose breaker is open on the node that was asked, and Trial whether it
+	// lets one call through to find out whether that answers again.
 	Breaker string `json:"open_breaker,omitzero"`
+	Trial   bool   `json:"on_trial,omitzero"`
 	// Paused says why that node takes no commands of the effect, where it takes none.
 	Paused string `json:"paused,omitzero"`
 }
@@ -131,9 +136,12 @@ func (a *AwaitedEffect) String() string {
 	if a.Unserved {
 		text += "; no node that is alive and on duty as effect does it for this context: see `ramet effect list`"
 	}
-	if a.Paused != "" {
+	switch {
+	case a.Paused != "":
 		text += "; " + a.Paused
-	} else if a.Breaker != "" {
+	case a.Trial:
+		text += "; the breaker of " + a.Breaker + " lets one call through"
+	case a.Breaker != "":
 		text += "; the breaker of " + a.Breaker + " is open"
 	}
 	return text
@@ -162,10 +170,24 @@ type UnsentWork struct {
 	// what it answered last.
 	Attempts int    `json:"attempts,omitzero"`
 	Error    string `json:"error,omitzero"`
+	// GiveUpMs is when it is given up, and MostAttempts after how many attempts at the latest; 0: not
+	// before that time.
+	GiveUpMs     int64 `json:"give_up_ms,omitzero"`
+	MostAttempts int   `json:"most_attempts,omitzero"`
 }
 
 // String says how it stands.
-func (u *UnsentWork) String() string { return u.What + ": " + attempts(u.Attempts, u.Error) }
+func (u *UnsentWork) String() string {
+	text := u.What + ": " + attempts(u.Attempts, u.Error)
+	if u.GiveUpMs == 0 {
+		return text
+	}
+	text += "; it is given up at " + time.UnixMilli(u.GiveUpMs).UTC().Format(time.RFC3339)
+	if u.MostAttempts > 0 {
+		text += fmt.Sprintf(", or after %d attempts", u.MostAttempts)
+	}
+	return text
+}
 
 func attempts(n int, last string) string {
 	text := strconv.Itoa(n) + " attempts"

@@ -71,6 +71,8 @@ type SagaDefinition struct {
 	// that may be refused: "<step>.Refused" comes then. A refused command without a
 	// step is a dead letter.
 	Commands []string `json:"commands,omitzero"`
+	// Gateway is how long commands are tried that the gateway does not take. Default: see [SagaGateway].
+	Gateway *SagaGateway `json:"gateway,omitzero"`
 	// Events say what of an event's type is taken, where not all is.
 	Events []SagaEvent `json:"events,omitzero"`
 	// Script or Nodes is the program.
@@ -88,6 +90,41 @@ type SagaDefinition struct {
 	Retention Span `json:"retention,omitzero"`
 	// Dedupe is how long ids of events are remembered. Default: 24h.
 	Dedupe Span `json:"dedupe,omitzero"`
+}
+
+// The policy of commands, where a definition does not say otherwise: it survives an outage of a day.
+const (
+	DefaultGatewayGiveUp     = Span(36 * 3600)
+	DefaultGatewayMaxBackoff = Span(30)
+	MaxGatewayAttempts       = 1_000_000
+	MaxGatewayBackoff        = Span(24 * 3600)
+	MaxGatewayGiveUp         = Span(30 * 24 * 3600)
+)
+
+// SagaGateway is the policy by which commands are tried that the gateway does not take, as effects
+// have one: what comes first ends it. The instance learns of it as of a refusal.
+type SagaGateway struct {
+	// Attempts is how often a command is tried. Default: as often as GiveUp allows.
+	Attempts int `json:"attempts,omitzero"`
+	// MaxBackoff is up to where the pause between two attempts grows. Default: 30s.
+	MaxBackoff Span `json:"max_backoff,omitzero"`
+	// GiveUp is how long after its first failure a command is given up on. Default: 36h.
+	GiveUp Span `json:"give_up,omitzero"`
+}
+
+// Filled returns the policy with its defaults; those of nil are all.
+func (g *SagaGateway) Filled() SagaGateway {
+	var filled SagaGateway
+	if g != nil {
+		filled = *g
+	}
+	if filled.MaxBackoff == 0 {
+		filled.MaxBackoff = DefaultGatewayMaxBackoff
+	}
+	if filled.GiveUp == 0 {
+		filled.GiveUp = DefaultGatewayGiveUp
+	}
+	return filled
 }
 
 // SagaTrigger is where events come from.

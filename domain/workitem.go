@@ -50,6 +50,8 @@ type WorkItem struct {
 	// Life is that of the instance that sends a command with a step: no other may be
 	// told that it was refused.
 	Life string `json:"life,omitzero"`
+	// Gateway is the policy of a command, where the definition that it comes of has one.
+	Gateway *SagaGateway `json:"gateway,omitzero"`
 	// Compensates is set on an effect that undoes a step.
 	Compensates string `json:"compensates,omitzero"`
 	ToSaga      string `json:"to_saga,omitzero"` // of an event for an instance

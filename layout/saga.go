@@ -165,6 +165,7 @@ const (
 	OutboxItem  = "item" // JSON of a domain.WorkItem
 	OutboxTries = "tries"
 	OutboxError = "error"
+	OutboxSince = "failed_ms" // when the gateway did not take it for the first time
 )
 
 // Fields of other records of sagas and effects.

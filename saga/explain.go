@@ -211,7 +211,12 @@ func (e *Engine) unsent(ctx context.Context, tenant domain.TenantID, indexes []s
 			}
 			for _, rec := range recs {
 				if w, ok := decodeWork(rec); ok && w.Correlation == correlation {
-					list = append(list, domain.UnsentWork{What: machine.Describe(&w), CommandID: w.ID, Attempts: triesOf(rec), Error: rec.Get(layout.OutboxError)})
+					one := domain.UnsentWork{What: machine.Describe(&w), CommandID: w.ID, Attempts: triesOf(rec), Error: rec.Get(layout.OutboxError)}
+					if since := sinceOf(rec); w.Kind == domain.WorkCommand && !since.IsZero() {
+						policy := w.Gateway.Filled()
+						one.GiveUpMs, one.MostAttempts = since.Add(policy.GiveUp.Time()).UnixMilli(), policy.Attempts
+					}
+					list = append(list, one)
 				}
 			}
 			after = page[len(page)-1]

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -108,14 +109,15 @@ func (g *gateways) wait(ctx context.Context) error {
 }
 
 // submit brings a command there, with pauses that grow, until the gateway has
-// taken or refused it. It has room when it is called and gives that back: also
-// for its pauses, for others may be luckier.
+// taken or refused it, or the command's policy gives it up. It has room when it is called and
+// gives that back: also for its pauses, for others may be luckier.
 //
-// failed is told of each attempt that it did neither. Errors: [domain.ErrInvalid]
-// when it refuses; the context's own.
-func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem, failed func(wait time.Duration, err error)) error {
-	for wait := pauseMin; ; wait = min(2*wait, pauseMax) {
-		after, err := g.post(ctx, tenant, w)
+// failed is told of each attempt after which it is tried again. Errors: [domain.ErrInvalid]
+// when it refuses or is given up; the context's own.
+func (g *gateways) submit(ctx context.Context, tenant string, w *outgoing, failed func(wait time.Duration, err error)) error {
+	policy := w.Gateway.Filled()
+	for wait := pauseMin; ; wait = min(2*wait, policy.MaxBackoff.Time()) {
+		after, err := g.post(ctx, tenant, &w.WorkItem)
 		g.give()
 		var no *refusal
 		if err == nil || errors.As(err, &no) {
@@ -124,9 +126,15 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		left := w.tried(policy, time.Now())
+		if left <= 0 {
+			g.text.Warn("the gateway did not take a command, which is given up", "command", w.ID, "saga", w.Saga, "attempts", w.tries, "err", err)
+			return &refusal{text: fmt.Sprintf("given up after %d attempts in %s, and whether the gateway has done it is not known: %v",
+				w.tries, time.Since(w.since).Truncate(time.Second), unaddressed(err)), answered: true, gaveUp: true}
+		}
 		g.text.Log(ctx, again(wait), "the gateway did not take a command; it is tried again", "command", w.ID, "saga", w.Saga, "err", err)
 		failed(wait, err)
-		if err := pause.For(ctx, max(wait, min(after, time.Minute))); err != nil {
+		if err := pause.For(ctx, min(left, max(wait, min(after, time.Minute)))); err != nil {
 			return err
 		}
 		if err := g.wait(ctx); err != nil {
@@ -135,9 +143,32 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *domain.WorkItem
 	}
 }
 
+// tried counts an attempt that the gateway did not take, and says for how long the command may be tried
+// still; none: it is given up.
+func (w *outgoing) tried(policy domain.SagaGateway, now time.Time) (left time.Duration) {
+	if w.tries++; w.since.IsZero() {
+		w.since = now
+	}
+	if policy.Attempts > 0 && w.tries >= policy.Attempts {
+		return 0
+	}
+	return w.since.Add(policy.GiveUp.Time()).Sub(now)
+}
+
+// unaddressed is an error without the gateway's address, which is the operator's.
+func unaddressed(err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
 // refusal is a no that stays one.
 type refusal struct {
 	text string
+	// gaveUp is whether nobody has said no: the command was tried for as long as its policy has it.
+	gaveUp bool
 	// answered is whether it is the gateway's: else the operator has something to
 	// mend, and the command may be sent again then.
 	answered bool
@@ -189,7 +220,7 @@ func (g *gateways) post(ctx context.Context, tenant string, w *domain.WorkItem) 
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return time.Duration(seconds) * time.Second, fmt.Errorf("gateway answers %s", resp.Status)
 	}
-	return 0, &refusal{fmt.Sprintf("gateway refuses the command: %s: %s", resp.Status, domain.PlainText(string(answer), 500)), true}
+	return 0, &refusal{text: fmt.Sprintf("gateway refuses the command: %s: %s", resp.Status, domain.PlainText(string(answer), 500)), answered: true}
 }
 
 // isRepeat reports whether a gateway says that it has had the command already.

@@ -37,7 +37,7 @@ func TestARefusedCommandComesBack(t *testing.T) {
 		defer r.work(cfg)()
 		time.Sleep(time.Minute)
 		x := r.instance(shop, "s", "1")
-		if data := string(x.Data); x.State != "closed" || !strings.Contains(data, `"error":"gateway refuses the command: `) ||
+		if data := string(x.Data); x.State != "closed" || !strings.Contains(data, `"error":"gateway refuses the command: `) || !strings.Contains(data, `"reason":"refused"`) ||
 			!strings.Contains(data, `"aggregate_id":"7"`) || !strings.Contains(data, `"trace":"t-1"`) || len(x.Steps) != 0 {
 			t.Errorf("got state %s, %d steps, %s", x.State, len(x.Steps), data)
 		}
@@ -129,4 +129,74 @@ func TestARefusalIsForTheLifeThatSentTheCommand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestACommandThatIsTriedInVainIsGivenUp by its saga's policy: the saga learns of it as of a no, and that it
+// was none. What was tried before a node ended counts.
+func TestACommandThatIsTriedInVainIsGivenUp(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		policy *domain.SagaGateway
+		// It waits still at from, and is given up at until; most is how often it is tried at the most, 0: any number.
+		from, until time.Duration
+		most        int32
+	}{
+		{"after an hour", &domain.SagaGateway{GiveUp: 3600}, 59 * time.Minute, 61 * time.Minute, 0},
+		{"after some attempts", &domain.SagaGateway{Attempts: 9, MaxBackoff: 60}, 5 * time.Second, 5 * time.Minute, 9},
+		{"by default, after an outage of a day and a half", nil, 35 * time.Hour, 37 * time.Hour, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				def := machineOf("s", sends)
+				def.Commands, def.Gateway = []string{"tell"}, tt.policy
+				r.apply(shop, def)
+				var asked atomic.Int32
+				cfg := saga.WorkerConfig{Gateway: door(func(domain.SubmitCommandRequest) int { asked.Add(1); return 503 }).config(), Grace: time.Second}
+				stop := r.work(cfg)
+				began := time.Now()
+				r.publish(shop, goes("1", `{"id":"1"}`))
+				time.Sleep(3 * time.Second)
+				stop()
+				before := asked.Load()
+				defer func() { stop() }()
+				stop = r.work(cfg)
+				time.Sleep(time.Until(began.Add(tt.from)))
+				x, err := r.engine.Explain(r.Context(), shop, "s", "1")
+				r.must(err)
+				if len(x.Unsent) != 1 || x.Standing != domain.StandingOutbox {
+					t.Fatalf("it does not wait any more: %+v", x)
+				}
+				u := x.Unsent[0]
+				if least := time.UnixMilli(u.GiveUpMs); u.Attempts <= int(before)-1 || u.Attempts > int(asked.Load()) || least.Before(began) ||
+					!strings.Contains(u.String(), "Service Unavailable; it is given up at ") {
+					t.Errorf("of %d attempts, %d before the node ended, explain says %s", asked.Load(), before, u.String())
+				}
+				time.Sleep(time.Until(began.Add(tt.until)))
+				in := r.instance(shop, "s", "1")
+				if data := string(in.Data); in.State != "closed" || !strings.Contains(data, `"reason":"given_up"`) ||
+					!strings.Contains(data, `"error":"given up after `) || !strings.Contains(data, "Service Unavailable") {
+					t.Errorf("got state %s, %s", in.State, data)
+				}
+				if got := r.left("deadletter:", "outbox"); len(got) != 0 || tt.most > 0 && asked.Load() > tt.most {
+					t.Errorf("%q are left, and it was tried %d times", got, asked.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestACommandWithoutAStepThatIsGivenUpIsADeadLetter, which says how often it was tried.
+func TestACommandWithoutAStepThatIsGivenUpIsADeadLetter(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := machineOf("s", `fn on_event(state, event) { #{work: [#{command: #{aggregate_type: "T", aggregate_id: "7"}}]} }`)
+		def.Gateway = &domain.SagaGateway{Attempts: 4}
+		r.apply(shop, def)
+		defer r.work(saga.WorkerConfig{Gateway: door(func(domain.SubmitCommandRequest) int { return 503 }).config()})()
+		r.publish(shop, goes("1", `{"id":"1"}`))
+		time.Sleep(time.Minute)
+		list := r.deadLetters(shop)
+		if len(list) != 1 || list[0].Kind != domain.DeadWork || list[0].Attempts != 4 || !strings.HasPrefix(list[0].Cause, "given up after 4 attempts in ") {
+			t.Errorf("got %q", causes(list))
+		}
+	})
 }

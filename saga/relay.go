@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/url"
 	"slices"
 	"strconv"
 	"sync"
@@ -58,7 +57,8 @@ type relay struct {
 type outgoing struct {
 	domain.WorkItem
 	index string
-	tries int // by which a gateway has not taken it
+	tries int       // by which a gateway has not taken it
+	since time.Time // when that was for the first time; zero: never
 }
 
 func newRelay(s *shard) *relay {
@@ -88,7 +88,7 @@ func (r *relay) load(ctx context.Context, indexes []string) error {
 				case !ok:
 					r.s.e.text.Warn("an entry of an outbox cannot be read", "context", uint32(r.s.tenant), "key", keys[i])
 				case r.s.has(w.Correlation):
-					list = append(list, outgoing{w, index, triesOf(rec)})
+					list = append(list, outgoing{w, index, triesOf(rec), sinceOf(rec)})
 				}
 			}
 			after = keys[len(keys)-1]
@@ -347,8 +347,9 @@ func (r *relay) commit(ctx context.Context, b *board.Batch) error {
 // takes.
 func (r *relay) deliver(ctx context.Context, w outgoing) {
 	r.busy.Go(func() {
-		no := r.s.gateways.submit(ctx, r.s.name, &w.WorkItem, func(wait time.Duration, err error) {
-			if w.tries++; wait >= noteAfter {
+		counts := w.Gateway != nil && w.Gateway.Attempts > 0
+		no := r.s.gateways.submit(ctx, r.s.name, &w, func(wait time.Duration, err error) {
+			if wait >= noteAfter || counts {
 				r.noteTry(ctx, &w, err)
 			}
 		})
@@ -377,20 +378,18 @@ func (r *relay) deliver(ctx context.Context, w outgoing) {
 }
 
 // noteAfter is from what pause on it is written down that a gateway does not take
-// an item: an outage of a second is not worth it.
+// an item: an outage of a second is not worth it, unless its attempts are counted.
 const noteAfter = time.Second
 
-// noteTry writes down for people that a gateway did not take an item. The item
+// noteTry writes down, for people and for the next who has the partition, that a gateway did not take an
+// item. The item
 // must be there still: another holder of the partition may have sent it.
 func (r *relay) noteTry(ctx context.Context, w *outgoing, cause error) {
-	var at *url.Error
-	if errors.As(cause, &at) {
-		cause = at.Err // the address is the operator's
-	}
 	key := r.s.keys.Outbox(w.Kind, w.ID)
 	b := r.batch().Equal(key, layout.OutboxItem, plainJSON(w.WorkItem))
 	b.Set(key, board.Field{Name: layout.OutboxTries, Value: strconv.Itoa(w.tries)},
-		board.Field{Name: layout.OutboxError, Value: domain.PlainText(cause.Error(), maxTryError)})
+		board.Field{Name: layout.OutboxSince, Value: strconv.FormatInt(w.since.UnixMilli(), 10)},
+		board.Field{Name: layout.OutboxError, Value: domain.PlainText(unaddressed(cause).Error(), maxTryError)})
 	if err := r.s.e.board.Commit(ctx, *b); err != nil {
 		r.s.e.text.Debug("it is not written down that a command was tried", "command", w.ID, "err", err)
 	}
@@ -405,7 +404,16 @@ func triesOf(rec board.Record) int {
 	return n
 }
 
-// turnedDown is the gateway's no: the saga is told by an event where it has a name
+// sinceOf is when it was tried in vain for the first time; zero where that was not written down.
+func sinceOf(rec board.Record) time.Time {
+	ms, _ := strconv.ParseInt(rec.Get(layout.OutboxSince), 10, 64)
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// turnedDown is the gateway's no, or that the command is given up: the saga is told by an event where it has a name
 // for the command, else it is a dead letter, for a person. The event takes the command's
 // place in the outbox, in one commit: neither is lost, nor are there both.
 func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error {
@@ -413,7 +421,7 @@ func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error 
 	if w.Step == "" || w.Life == "" || !errors.As(cause, &no) || !no.answered {
 		return r.refuse(ctx, w, cause)
 	}
-	told := outgoing{WorkItem: refused(&w.WorkItem, no.text), index: w.index}
+	told := outgoing{WorkItem: refused(w, no), index: w.index}
 	b := r.takeOut(r.batch(), *w)
 	key := r.s.keys.Outbox(told.Kind, told.ID)
 	b.Set(key, board.Field{Name: layout.OutboxItem, Value: plainJSON(told.WorkItem)}).Include(told.index, key)
@@ -426,8 +434,12 @@ func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error 
 
 // refused is the event by which an instance learns that its command was refused.
 // Its id is the same each time, and it is for that life of the instance only.
-func refused(w *domain.WorkItem, why string) domain.WorkItem {
-	payload := plainJSON(map[string]string{"error": domain.CutText(why, domain.MaxDeadCause), "command_id": w.ID,
+func refused(w *outgoing, no *refusal) domain.WorkItem {
+	reason := "refused"
+	if no.gaveUp {
+		reason = "given_up"
+	}
+	payload := plainJSON(map[string]string{"error": domain.CutText(no.text, domain.MaxDeadCause), "reason": reason, "command_id": w.ID,
 		"aggregate_type": w.AggregateType, "aggregate_id": w.AggregateID})
 	return domain.WorkItem{Kind: domain.WorkInternal, ID: identity("refused", w.ID), N: w.N, Tenant: w.Tenant, Saga: w.Saga,
 		Correlation: w.Correlation, ToSaga: w.Saga, ToID: w.Correlation, Type: domain.RefusedEvent(w.Step), Step: w.Step, Life: w.Life,
@@ -438,7 +450,7 @@ func refused(w *domain.WorkItem, why string) domain.WorkItem {
 func (r *relay) refuse(ctx context.Context, w *outgoing, cause error) error {
 	s := r.s
 	d := &domain.DeadLetter{Kind: domain.DeadWork, ID: w.ID, Saga: w.Saga, Correlation: w.Correlation, Cause: domain.CutText(cause.Error(), domain.MaxDeadCause),
-		Attempts: 1, Work: &w.WorkItem, MadeMs: time.Now().UnixMilli(), Trace: w.Metadata[domain.MetaTrace]}
+		Attempts: max(1, w.tries), Work: &w.WorkItem, MadeMs: time.Now().UnixMilli(), Trace: w.Metadata[domain.MetaTrace]}
 	b := r.batch()
 	b.Set(s.keys.Dead(d.Kind, d.ID), board.Field{Name: layout.DeadText, Value: deadText(d)})
 	if err := r.commit(ctx, r.takeOut(b, *w)); err != nil {

@@ -39,6 +39,7 @@ var aSaga = (&document.Object{
 			Doc: "The types of the events of timers that the program may set."},
 		{Name: "commands", Kind: document.SomeTexts, Pattern: namePattern, Most: domain.MaxSagaEffects,
 			Doc: "The steps under which the program sends commands to aggregates. Of one that is refused <step>.Refused comes."},
+		{Name: "gateway", Kind: document.AnObject, Of: aGateway, Doc: "How long commands are tried that the gateway does not take."},
 		{Name: "events", Kind: document.NamedObjects, Of: anEvent, Key: "type", Pattern: eventPattern, Most: domain.MaxSagaEvents,
 			Doc: "Which schema versions of events are taken, and how older ones become newer."},
 		{Name: "script", Kind: document.AText, Most: domain.MaxSagaBytes, Doc: "The program in Rhai: fn on_event(state, event), and fn compensate(state, work)."},
@@ -103,6 +104,18 @@ var aTimeout = (&document.Object{
 		{Name: "event", Kind: document.AText, Required: true, Pattern: eventPattern, Most: domain.MaxEventType, Doc: "The type of the event."},
 	},
 	Others: map[string]string{"type": "event", "send": "event", "in": "after"},
+}).Index()
+
+var aGateway = (&document.Object{
+	Title: "gateway",
+	Doc:   "By which policy commands are tried that the gateway does not take: it is away, or answers with 5xx. One that is given up brings <step>.Refused.",
+	Fields: []document.Field{
+		{Name: "attempts", Kind: document.ANumber, Max: domain.MaxGatewayAttempts,
+			Doc: "How often a command is tried. Left out, it is as often as give_up allows."},
+		{Name: "max_backoff", Kind: document.ASpan, Initial: "30s", Doc: "Up to where the pause between two attempts grows."},
+		{Name: "give_up", Kind: document.ASpan, Initial: "36h", Doc: "How long after its first failure a command is given up on."},
+	},
+	Others: map[string]string{"retries": "attempts", "max_attempts": "attempts", "backoff": "max_backoff", "timeout": "give_up", "after": "give_up"},
 }).Index()
 
 var anEvent = (&document.Object{

@@ -39,6 +39,7 @@ states:
     on: {"*": ignore}
 effects: [pay, ship]
 timers: Tick
+gateway: {attempts: 9, max_backoff: 1m, give_up: 2h}
 events:
   Placed: {versions: 1..3, upcast: {1: payload, 2: '#{x: payload}'}}
   Low: {versions: 2}
@@ -74,7 +75,7 @@ func wholeWant() *domain.SagaDefinition {
 			{Name: "done", Final: true}, {Name: "broken", Final: true, Outcome: domain.OutcomeFailed},
 			{Name: "stuck", On: map[string]domain.Reaction{"*": domain.Ignore}},
 		},
-		Effects: []string{"pay", "ship"}, Timers: []string{"Tick"},
+		Effects: []string{"pay", "ship"}, Timers: []string{"Tick"}, Gateway: &domain.SagaGateway{Attempts: 9, MaxBackoff: 60, GiveUp: 7200},
 		Events: []domain.SagaEvent{{Type: "Placed", MinVersion: 1, MaxVersion: 3,
 			Upcast: []domain.SagaUpcast{{From: 1, Expr: "payload"}, {From: 2, Expr: "#{x: payload}"}}},
 			{Type: "Low", MinVersion: 2, MaxVersion: 2}, {Type: "a.b", MinVersion: 2}, {Type: "Poke", MaxVersion: 7}, {Type: "Tick"}},

@@ -119,7 +119,7 @@ func TestTheSchemaAndTheParserAgree(t *testing.T) {
 		head + states, head + states + "version: 3\npartitions: 64\ndata: {a: [1, {b: 1.5}]}\ntimers: T\neffects: [a, b]\n",
 		head + "states: {one: {on: {'*': handle}, timeout: {after: 5, event: T}}, two: {final: true, outcome: failed}}\n",
 		head + states + "events: {A: {versions: 1..2, upcast: {1: payload}}, B: {versions: 2}, C: {}, D: {min_version: 1}}\n",
-		head + states + "correlation: event.id\non_poison: skip\non_version: ignore\nretention: 1h\ndedupe: 90\n",
+		head + states + "correlation: event.id\non_poison: skip\non_version: ignore\nretention: 1h\ndedupe: 90\ngateway: {attempts: 3, give_up: 1h}\n",
 		head + states + "compensation: {steps: [a], effects: b, attempts: 9, done: end, failed: end, nodes: {effect: {expr: 1, when: true}}}\n",
 	} {
 		if _, err := Parse("", []byte(text)); err != nil {

@@ -83,6 +83,13 @@ func written(d *domain.SagaDefinition) fields {
 	f.fields("states", states)
 	f.list("effects", d.Effects)
 	f.list("timers", d.Timers)
+	if g := d.Gateway; g != nil {
+		var of fields
+		add(&of, "attempts", g.Attempts)
+		add(&of, "max_backoff", span(g.MaxBackoff))
+		add(&of, "give_up", span(g.GiveUp))
+		f = append(f, namedValue{"gateway", of})
+	}
 	var events fields
 	for i := range d.Events {
 		events = append(events, namedValue{d.Events[i].Type, event(&d.Events[i])})

@@ -109,6 +109,17 @@ func (c *sagaChecker) head() {
 	c.names("effects", d.Effects, domain.MaxSagaEffects, func(name string) error { return domain.ValidateName("effect", name) })
 	c.names("commands", d.Commands, domain.MaxSagaEffects, func(name string) error { return domain.ValidateName("step", name) })
 	c.names("timers", d.Timers, domain.MaxSagaEvents, ownEvent)
+	if g := d.Gateway; g != nil {
+		if g.Attempts < 0 || g.Attempts > domain.MaxGatewayAttempts {
+			c.fault("gateway.attempts", "%d: want 1 to %d, or none for as many as give_up allows", g.Attempts, domain.MaxGatewayAttempts)
+		}
+		if g.MaxBackoff > domain.MaxGatewayBackoff {
+			c.fault("gateway.max_backoff", "%s: want up to %s", g.MaxBackoff.Time(), domain.MaxGatewayBackoff.Time())
+		}
+		if g.GiveUp > domain.MaxGatewayGiveUp {
+			c.fault("gateway.give_up", "%s: want up to %s", g.GiveUp.Time(), domain.MaxGatewayGiveUp.Time())
+		}
+	}
 	if d.OnPoison != "" && d.OnPoison != domain.PoisonHold && d.OnPoison != domain.PoisonSkip {
 		c.fault("on_poison", "%q: want hold or skip", d.OnPoison)
 	}

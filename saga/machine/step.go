@@ -129,6 +129,9 @@ func (t *turn) ask(w *domain.WorkItem) error {
 	if w.Step != "" && w.Kind == domain.WorkCommand {
 		w.Life = t.out.Life
 	}
+	if w.Kind == domain.WorkCommand {
+		w.Gateway = t.m.def.Gateway
+	}
 	t.work = append(t.work, *w)
 	switch {
 	case w.Kind == domain.WorkEffect && w.Step == "" && w.Compensates == "":
