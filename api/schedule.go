@@ -58,12 +58,14 @@ var (
 )
 
 // Schedule is a schedule as callers hand it in and get it. What callers hand
-// in of caller_id, created_at, updated_at, state and upcoming is not looked
+// in of caller_id, created_at, updated_at, state, upcoming and lacks is not looked
 // at, so that what was shown can be changed and handed in again.
 type Schedule struct {
 	domain.Schedule
 	// Upcoming are its next times, in UTC; none while it is paused.
 	Upcoming []time.Time `json:"upcoming,omitzero"`
+	// Lacks says why no flow of it is made now; only where schedules are listed and shown.
+	Lacks string `json:"lacks,omitzero"`
 }
 
 // SchedulePage is a page of schedules, without params, env and variables.

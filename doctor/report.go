@@ -48,16 +48,29 @@ type Answers struct {
 	Contexts []domain.Tenant
 	Audit    *api.AuditReport // what an audit has found, or a look that repairs nothing
 	Circles  []api.Circle
-	Bans     []domain.Ban        // those that hold in the context
-	Dead     *api.DeadLetterPage // those of sagas
-	// Listeners and Webhooks are those of the context.
+	Bans     []domain.Ban // those that hold in the context
+	// Dead are dead letters of sagas and effects, the first page of each.
+	Dead *api.DeadLetterPage
+	// Listeners, Webhooks and Schedules are those of the context, of the last the first page.
 	Listeners []api.Listener
 	Webhooks  []api.Webhook
+	Schedules []api.Schedule
 	Secrets   []domain.Secret // of the context
 	Peers     []api.PeerView
 	Nodes     []domain.Node // those of the board
 	// Passing says that who answered is there for the time of the command only.
 	Passing bool
+}
+
+// DeadKinds are the kinds of dead letters that are asked for: what holds an instance of a saga.
+var DeadKinds = []domain.DeadKind{domain.DeadSaga, domain.DeadEffect}
+
+// Add adds a page of dead letters of a kind.
+func (a *Answers) Add(page api.DeadLetterPage) {
+	if a.Dead == nil {
+		a.Dead = &api.DeadLetterPage{}
+	}
+	a.Dead.DeadLetters = append(a.Dead.DeadLetters, page.DeadLetters...)
 }
 
 // Of is the report of answers, for a program of a version. It is the one order and choice of
@@ -84,6 +97,7 @@ func Of(a Answers, version string, now time.Time) Report {
 		c.Held(*a.Dead)
 	}
 	c.starts(a.Listeners, a.Webhooks, now)
+	c.schedules(a.Schedules, now)
 	c.secrets(a.Secrets)
 	for _, t := range a.Contexts {
 		if hooks := t.On.Names(); hooks != "" {
@@ -94,14 +108,12 @@ func Of(a Answers, version string, now time.Time) Report {
 	return c
 }
 
-// starts names what something outside is to start, and does not. What nobody could run is of the audit.
+// starts names what something outside is to start, and does not. What nobody could run, and events that
+// wait, are of the audit.
 func (c *Report) starts(listeners []api.Listener, webhooks []api.Webhook, now time.Time) {
 	for _, l := range listeners {
-		switch is, why := ListenerStands(&l); is {
-		case StartPaused:
+		if is, _ := ListenerStands(&l); is == StartPaused {
 			c.add("listener "+l.Name, Warning, "it is paused: events wait until `ramet listener resume %s`", l.Name)
-		case StartHeld:
-			c.add("listener "+l.Name, Warning, "events wait, as was seen at %s: %s", clock(l.State.HeldMs), why)
 		}
 	}
 	for _, w := range webhooks {
@@ -116,6 +128,32 @@ func (c *Report) starts(listeners []api.Listener, webhooks []api.Webhook, now ti
 			c.add("webhook "+w.Name, Warning, "nobody who has its secret has started a flow since that was set, and a delivery was refused at %s: %s; "+
 				"this is told for an hour", clock(w.State.RefusedMs), why)
 		}
+	}
+}
+
+// schedulesTold is how many schedules are named.
+const schedulesTold = 5
+
+// schedules names those that make no flows though they have times. What is late, and what nobody could run,
+// is of the audit.
+func (c *Report) schedules(list []api.Schedule, now time.Time) {
+	told := 0
+	tell := func(s *api.Schedule, format string, args ...any) {
+		if told++; told <= schedulesTold {
+			c.add("schedule "+s.Name, Warning, format, args...)
+		}
+	}
+	for i := range list {
+		s := &list[i]
+		switch is, why := ScheduleStands(s, now); is {
+		case StartPaused:
+			tell(s, "it is paused, and makes no flows until `ramet schedule resume %s`; times that pass meanwhile are not made up", s.Name)
+		case StartRefused:
+			tell(s, "the last time made no flow, at %s: %s", clock(s.State.LastMs), why)
+		}
+	}
+	if more := told - schedulesTold; more > 0 {
+		c.add("schedules", Warning, "%d more are paused or made no flow the last time: see `ramet schedule list`", more)
 	}
 }
 
@@ -170,17 +208,21 @@ func (c *Report) bans(list []domain.Ban) {
 // heldTold is how many instances that are held are named.
 const heldTold = 5
 
-// held finds the instances of sagas that do nothing until somebody has decided about a dead
-// letter, among the first page of these.
+// Held finds the instances of sagas that do nothing until somebody has decided about a dead
+// letter, and those of which an effect is one, whose result they would get, among the first pages of these.
 func (c *Report) Held(list api.DeadLetterPage) {
 	n := 0
 	for _, d := range list.DeadLetters {
-		if !d.Holds {
+		format := "instance %s does nothing until somebody replays or drops the dead letter saga %s: %s"
+		switch {
+		case d.Holds:
+		case d.Kind == domain.DeadEffect && d.Saga != "" && d.Correlation != "":
+			format = "instance %s waits for an effect until somebody replays or drops the dead letter effect %s: %s"
+		default:
 			continue
 		}
 		if n++; n <= heldTold {
-			c.add(OfSaga+" "+d.Saga, Warning, "instance %s does nothing until somebody replays or drops the dead letter saga %s: %s",
-				d.Correlation, d.ID, d.Cause)
+			c.add(OfSaga+" "+d.Saga, Warning, format, d.Correlation, d.ID, d.Cause)
 		}
 	}
 	if n > heldTold {

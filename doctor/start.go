@@ -6,7 +6,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 )
 
-// StartStanding is how a webhook or a listener stands: the first of these that holds. Lists, the
+// StartStanding is how a webhook, a listener or a schedule stands: the first of these that holds. Lists, the
 // console and doctor go by it.
 type StartStanding string
 
@@ -14,12 +14,14 @@ type StartStanding string
 const (
 	StartLocked   StartStanding = "locked"   // its secret cannot be opened here, so that all is refused
 	StartPaused   StartStanding = "paused"   //
-	StartHeld     StartStanding = "waits"    // events wait for something that is not there
+	StartLate     StartStanding = "late"     // its time has come, and no node has dealt with it
 	StartLacks    StartStanding = "lacks"    // no flow that it asks for is made now
-	StartRefused  StartStanding = "refused"  // the last delivery of who has the secret started nothing
+	StartHeld     StartStanding = "waits"    // events wait for something that is not there, or a time for the flow before
+	StartRefused  StartStanding = "refused"  // the last delivery of who has the secret, or the last time, started nothing
 	StartDead     StartStanding = "dead"     // the last event became a dead letter
 	StartUnproven StartStanding = "unproven" // nobody who has its secret has started a flow since that was set, and one was refused just now
 	StartUnused   StartStanding = "unused"   // it has started nothing yet
+	StartOver     StartStanding = "over"     // it has no further time
 	StartOn       StartStanding = "on"       //
 )
 
@@ -52,14 +54,33 @@ func ListenerStands(l *api.Listener) (is StartStanding, why string) {
 	switch {
 	case l.Paused:
 		return StartPaused, ""
+	case l.Lacks != "": // that its events wait comes of it
+		return StartLacks, l.Lacks
 	case l.State.HeldMs != 0:
 		return StartHeld, l.State.HeldWhy
-	case l.Lacks != "":
-		return StartLacks, l.Lacks
 	case l.State.RefusedMs > l.State.LastMs:
 		return StartDead, l.State.LastError
 	case l.State.LastMs == 0:
 		return StartUnused, ""
+	}
+	return StartOn, ""
+}
+
+// ScheduleStands is how a schedule stands, and why.
+func ScheduleStands(s *api.Schedule, now time.Time) (is StartStanding, why string) {
+	switch {
+	case s.Paused:
+		return StartPaused, ""
+	case s.Late(now):
+		return StartLate, "its time " + clock(s.State.NextMs) + " has come, and no node has dealt with it"
+	case s.Lacks != "":
+		return StartLacks, s.Lacks
+	case s.State.InTrouble():
+		return StartRefused, s.State.LastError
+	case s.State.NextMs == 0:
+		return StartOver, ""
+	case s.State.LookedMs >= s.State.NextMs:
+		return StartHeld, "a time waits until the flow of the one before has ended"
 	}
 	return StartOn, ""
 }

@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -53,7 +54,8 @@ func TestHowWhatStartsFlowsStands(t *testing.T) {
 		"it starts flows":           {heard(domain.ListenerState{LastMs: 5, RefusedMs: 5}), doctor.StartOn, ""},
 		"the last is a dead letter": {heard(domain.ListenerState{LastMs: 5, RefusedMs: 6, LastError: "x"}), doctor.StartDead, "x"},
 		"nobody serves a step":      {api.Listener{Lacks: "nobody"}, doctor.StartLacks, "nobody"},
-		"an event waits":            {with(heard(domain.ListenerState{HeldMs: 7, HeldWhy: "y"}), func(l *api.Listener) { l.Lacks = "no" }), doctor.StartHeld, "y"},
+		"an event waits":            {heard(domain.ListenerState{HeldMs: 7, HeldWhy: "y"}), doctor.StartHeld, "y"},
+		"an event waits for that":   {with(heard(domain.ListenerState{HeldMs: 7, HeldWhy: "y"}), func(l *api.Listener) { l.Lacks = "no" }), doctor.StartLacks, "no"},
 		"it is paused, and all else": {with(heard(domain.ListenerState{HeldMs: 7}), func(l *api.Listener) { l.Paused, l.Lacks = true, "z" }),
 			doctor.StartPaused, ""},
 	} {
@@ -61,6 +63,38 @@ func TestHowWhatStartsFlowsStands(t *testing.T) {
 			t.Errorf("listener: %s: got %s, %q, want %s, %q", name, is, why, c.is, c.because)
 		}
 	}
+}
+
+// TestHowSchedulesStand has all states, and what goes before what.
+func TestHowSchedulesStand(t *testing.T) {
+	now := time.Now()
+	in := func(d time.Duration) int64 { return now.Add(d).UnixMilli() }
+	due := domain.ScheduleState{NextMs: in(-time.Minute)}
+	for name, c := range map[string]struct {
+		s       api.Schedule
+		is      doctor.StartStanding
+		because string
+	}{
+		"it comes":                           {of(domain.ScheduleState{NextMs: in(time.Hour)}), doctor.StartOn, ""},
+		"it has come just now":               {of(domain.ScheduleState{NextMs: in(-time.Second)}), doctor.StartOn, ""},
+		"nobody has dealt with it":           {of(due), doctor.StartLate, "has come, and no node has dealt with it"},
+		"it waits for the flow before":       {of(domain.ScheduleState{NextMs: in(-time.Minute), LookedMs: in(-time.Second)}), doctor.StartHeld, "the one before"},
+		"it made none":                       {of(domain.ScheduleState{NextMs: in(time.Hour), LastError: "no"}), doctor.StartRefused, "no"},
+		"it made none, as the one before is": {of(domain.ScheduleState{NextMs: in(time.Hour), LastError: domain.SkippedFor(3)}), doctor.StartOn, ""},
+		"it has no further time":             {of(domain.ScheduleState{LastMs: 7}), doctor.StartOver, ""},
+		"its blueprint is gone":              {with(of(domain.ScheduleState{NextMs: in(time.Hour), LastError: "no"}), func(s *api.Schedule) { s.Lacks = "gone" }),
+			doctor.StartLacks, "gone"},
+		"it is paused, and all else":         {with(of(due), func(s *api.Schedule) { s.Paused, s.Lacks, s.State.LastError = true, "gone", "no" }),
+			doctor.StartPaused, ""},
+	} {
+		if is, why := doctor.ScheduleStands(&c.s, now); is != c.is || !strings.Contains(why, c.because) || (why == "") != (c.because == "") {
+			t.Errorf("%s: got %s, %q, want %s, %q", name, is, why, c.is, c.because)
+		}
+	}
+}
+
+func of(s domain.ScheduleState) api.Schedule {
+	return api.Schedule{Schedule: domain.Schedule{State: s}}
 }
 
 func hook(s domain.WebhookState) api.Webhook {

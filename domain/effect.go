@@ -53,7 +53,7 @@ type EffectStatus struct {
 	Hand    int    `json:"hand"`
 	Taken   uint64 `json:"taken"`
 	Pending uint64 `json:"pending"`
-	// Paused says why no commands are taken, where none are.
+	// Paused says why no commands are taken, where none are though its breaker is not open.
 	Paused string `json:"paused,omitzero"`
 	// Error is that of the last attempt at this node that failed, for sagas or jobs.
 	Error   string `json:"error,omitzero"`
@@ -63,6 +63,45 @@ type EffectStatus struct {
 
 	TimeoutMs int64 `json:"timeout_ms"`
 	Attempts  int   `json:"attempts"`
+}
+
+// EffectStanding is how an effect does on a node: the first of these that holds. Lists, pages and
+// what an instance of a saga waits for go by it.
+type EffectStanding string
+
+// The standings.
+const (
+	EffectPaused     EffectStanding = "paused"       // no commands are taken
+	EffectInTrouble  EffectStanding = "in trouble"   // its stream cannot be asked
+	EffectOpen       EffectStanding = "breaker open" // its target is left alone
+	EffectOnTrial    EffectStanding = "on trial"     // one call finds out whether the target answers again
+	EffectFailedLast EffectStanding = "failed last"
+	EffectReady      EffectStanding = "ready"
+)
+
+// Stands is how an effect does, and why.
+func (s *EffectStatus) Stands() (is EffectStanding, why string) {
+	switch {
+	case s.Paused != "":
+		return EffectPaused, s.Paused
+	case s.Trouble != "":
+		return EffectInTrouble, s.Trouble
+	case s.Breaker == BreakerOpen:
+		return EffectOpen, "its target is left alone" + s.lastly()
+	case s.Breaker == BreakerTrial:
+		return EffectOnTrial, "the next call finds out whether its target answers again" + s.lastly()
+	case s.Error != "":
+		return EffectFailedLast, s.Error
+	}
+	return EffectReady, ""
+}
+
+// lastly adds how the last attempt failed, where one did.
+func (s *EffectStatus) lastly() string {
+	if s.Error == "" {
+		return ""
+	}
+	return "; the last error: " + s.Error
 }
 
 // EffectTrial is what a test of an effect found.

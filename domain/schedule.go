@@ -113,6 +113,13 @@ func (s *ScheduleState) InTrouble() bool {
 	return s.LastError != "" && !strings.HasPrefix(s.LastError, scheduleSkipped)
 }
 
+// Late reports whether a time of a schedule has come that nobody has dealt with, though a node has had
+// the time to. One that waits for the flow before was dealt with.
+func (s *Schedule) Late(now time.Time) bool {
+	due := s.State.NextMs
+	return !s.Paused && due != 0 && due > s.State.LookedMs && now.Sub(time.UnixMilli(due)) > LateNotMissed
+}
+
 // ScheduleState is what has become of a schedule; nobody hands it in.
 type ScheduleState struct {
 	// Revision is one more with each write of the record, which is guarded by

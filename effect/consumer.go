@@ -119,6 +119,17 @@ func (c *consumer) setQueue(q stream.Queue) {
 // held says why no commands are taken now, what may change that, and when to
 // look again.
 func (c *consumer) held() (why string, changed []<-chan struct{}, again time.Duration) {
+	if why, changed, again = c.paused(); why != "" {
+		return why, changed, again
+	}
+	if d := c.target.open(); d > 0 {
+		return "the breaker of " + c.e.Target + " is open", changed, d
+	}
+	return "", changed, 0
+}
+
+// paused is held, but for the breaker: why no commands would be taken if the target were well.
+func (c *consumer) paused() (why string, changed []<-chan struct{}, again time.Duration) {
 	may, mayChanged := c.w.cfg.May()
 	bansChanged := c.w.cfg.Bans.Changed()
 	changed = []<-chan struct{}{mayChanged, bansChanged}
@@ -130,9 +141,6 @@ func (c *consumer) held() (why string, changed []<-chan struct{}, again time.Dur
 	}
 	if b, yes := c.w.cfg.Bans.Effect(0, c.e.Name, c.e.Target); yes {
 		return b.Text(), changed, time.Minute // its time may be over by then
-	}
-	if d := c.target.open(); d > 0 {
-		return "the breaker of " + c.e.Target + " is open", changed, d
 	}
 	return "", changed, 0
 }

@@ -39,9 +39,9 @@ func (w *Worker) List(ctx context.Context) []domain.EffectStatus {
 func (c *consumer) status(ctx context.Context) domain.EffectStatus {
 	e, t := c.e, c.target
 	s := domain.EffectStatus{Name: e.Name, Kind: e.Kind, Summary: e.Summary, Target: e.Target, Contexts: e.Contexts,
-		Breaker: domain.BreakerState(t.breaker.State().String()), OpenMs: t.open().Milliseconds(),
+		Breaker: t.state(), OpenMs: t.open().Milliseconds(),
 		InFlight: int(t.inFlight.Load()), MaxInFlight: t.most, TimeoutMs: e.Timeout.Milliseconds(), Attempts: e.Attempts}
-	s.Paused, _, _ = c.held()
+	s.Paused, _, _ = c.paused()
 	c.mu.Lock()
 	s.Hand, s.Error = c.inFlight, c.lastErr
 	if !c.lastAt.IsZero() {

@@ -95,6 +95,15 @@ func (t *target) leave() {
 // open is how long no call is let through: 0 if one is.
 func (t *target) open() time.Duration { return t.breaker.RemainingDelay() }
 
+// state is what the breaker does with the next call: one whose pause is over lets it through, and
+// has not been asked yet.
+func (t *target) state() domain.BreakerState {
+	if is := domain.BreakerState(t.breaker.State().String()); is != domain.BreakerOpen || t.open() > 0 {
+		return is
+	}
+	return domain.BreakerTrial
+}
+
 // wait is when to ask again after the breaker let nobody through.
 func (t *target) wait() time.Duration {
 	d := t.open()

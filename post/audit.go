@@ -82,7 +82,11 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
 		return err
 	}
 	b := board.Batch{Space: a.space}
-	b.Free(item)
+	if rec.Get(board.FieldOwner) != "" { // whose lease is gone
+		b.Equal(item, board.FieldOwner, rec.Get(board.FieldOwner)).Release(item).Unset(item, board.FieldOwner, board.FieldQueue)
+	} else {
+		b.Free(item)
+	}
 	b.Equal(item, layout.MessageStatus, rec.Get(layout.MessageStatus))
 	b.Equal(item, board.FieldAttempt, rec.Get(board.FieldAttempt))
 	b.Equal(item, layout.MessageOpen, rec.Get(layout.MessageOpen))
@@ -110,7 +114,8 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
 // alive reports whether anything moves the message.
 func (a *auditor) alive(ctx context.Context, key domain.MessageKey, m *domain.Message, rec board.Record) (bool, error) {
 	if rec.Get(board.FieldOwner) != "" {
-		return true, nil
+		_, held, err := a.e.board.LeaseOf(ctx, a.space, key.String())
+		return held, err
 	}
 	if m.Origin == "" {
 		if m.Pushes == 0 && m.Status == domain.MessageDispatched {
@@ -191,10 +196,58 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, key domain
 		}
 	}
 	x.Text = sentence(&x, m, rec, d)
+	ended := m.Final() && rec.Get(layout.MessageEnding) == ""
+	if !ended {
+		a := auditor{e: e, space: space(tenant), queues: map[string][]string{}}
+		alive, err := a.alive(ctx, key, m, rec)
+		if err != nil {
+			return x, err
+		}
+		if x.Outlook = domain.OutlookMoves; !alive {
+			return x, e.unmoved(ctx, tenant, key, &x)
+		}
+	}
 	if m.Origin == "" && m.Signature == "" && m.Pushes > 0 && !m.Final() && x.Holder == "" {
 		x.Text = e.unsigned(ctx, m.CallerID)
 	}
 	return x, nil
+}
+
+// unmoved says of a message that nothing moves what the audit does about it, or that no audit comes by it.
+func (e *Engine) unmoved(ctx context.Context, tenant domain.TenantID, key domain.MessageKey, x *domain.MessageExplanation) error {
+	since, live, err := e.liveSince(ctx, space(tenant), key.String())
+	if err != nil {
+		return err
+	}
+	if !live {
+		x.Outlook = domain.OutlookHeld
+		x.Text = "it was written past every door, and no node has found it in a queue: LPUSH " + queue.MsgOut + " " + x.Key + " sends it"
+		return nil
+	}
+	x.Outlook, x.Text = domain.OutlookMended, "nothing would move it: the next audit brings it back"
+	if from := since.Add(auditAfter); from.After(time.Now()) {
+		x.Text += ", from " + from.UTC().Format(time.RFC3339) + " on"
+	}
+	return nil
+}
+
+// liveSince finds a message among what is unfinished, where audits look.
+func (e *Engine) liveSince(ctx context.Context, space board.Space, item string) (since time.Time, live bool, err error) {
+	var after board.LiveItem
+	for looked := 0; looked < auditScan; {
+		page, err := e.board.Live(ctx, space, after, listPage)
+		if err != nil || len(page) == 0 {
+			return time.Time{}, false, err
+		}
+		for _, it := range page {
+			if it.Item == item {
+				return it.At, true, nil
+			}
+		}
+		looked += len(page)
+		after = page[len(page)-1]
+	}
+	return time.Time{}, true, nil // it may stand behind that
 }
 
 // unsigned says why a message that another program wrote has not left.

@@ -56,10 +56,6 @@ func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, wi
 			return a.report, err
 		}
 		for _, s := range sagas {
-			if banned, _ := e.cfg.Banned(tenant, s.Name); banned {
-				a.report.Unfinished = true
-				continue // what has come for it waits
-			}
 			if err := a.saga(ctx, s.Name, rest); err != nil || a.report.Partial {
 				return a.report, err
 			}
@@ -180,7 +176,7 @@ func (a *auditor) instance(ctx context.Context, in *domain.SagaInstance) error {
 		return nil
 	}
 	for i := range in.Timers {
-		lost, err := a.lost(ctx, space, keys, in, &in.Timers[i])
+		lost, err := a.e.lost(ctx, space, a.tenant, keys, in, &in.Timers[i], a.now)
 		if err != nil {
 			return err
 		}
@@ -204,22 +200,17 @@ func (a *auditor) instance(ctx context.Context, in *domain.SagaInstance) error {
 	return a.stranded(ctx, key, in)
 }
 
-// stranded reports an instance that waits for no more than results of effects that have
-// ended, unless something for it is still on its way.
+// stranded reports an instance that nothing will move.
 func (a *auditor) stranded(ctx context.Context, key string, in *domain.SagaInstance) error {
 	def, err := a.definition(ctx, in)
 	if err != nil || def == nil {
 		return err
 	}
-	why := stranded(def, in)
-	if why == "" {
-		return nil
+	why, err := a.e.immovable(ctx, a.tenant, def, in)
+	if err == nil && why != "" {
+		a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: key, Text: why})
 	}
-	if unread, err := a.unread(ctx, in); err != nil || unread {
-		return err
-	}
-	a.report.Stuck = append(a.report.Stuck, domain.Finding{Key: key, Text: why + "; " + mendStranded})
-	return nil
+	return err
 }
 
 // definition is the one by which an instance goes; nil where it is gone.
@@ -241,28 +232,29 @@ func (a *auditor) definition(ctx context.Context, in *domain.SagaInstance) (*dom
 
 // lost reports whether a timer will never come. One whose event is deferred has
 // come, one whose instant was a moment ago may be an event on its way.
-func (a *auditor) lost(ctx context.Context, space board.Space, keys layout.SagaKeys, in *domain.SagaInstance, t *domain.SagaTimer) (bool, error) {
+func (e *Engine) lost(ctx context.Context, space board.Space, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance, t *domain.SagaTimer,
+	now time.Time) (bool, error) {
 	due := time.UnixMilli(t.DueMs)
-	if due.Before(a.now) && a.now.Sub(due) < 5*auditAge || machine.Waits(in, t.Event, t.DueMs) {
+	if due.Before(now) && now.Sub(due) < 5*auditAge || machine.Waits(in, t.Event, t.DueMs) {
 		return false, nil
 	}
-	_, set, err := a.e.board.AlarmOf(ctx, space, layout.TimerAlarm(keys.Timer(in.Saga, in.Correlation, t.DueMs)))
+	_, set, err := e.board.AlarmOf(ctx, space, layout.TimerAlarm(keys.Timer(in.Saga, in.Correlation, t.DueMs)))
 	if err != nil || set {
 		return false, err
 	}
-	unread, err := a.unread(ctx, in)
+	unread, err := e.unread(ctx, tenant, in)
 	return err == nil && !unread, err
 }
 
 // unread reports whether there is an event for an instance by name that its
 // partition has not come to: it may be the timer's.
-func (a *auditor) unread(ctx context.Context, in *domain.SagaInstance) (bool, error) {
-	p, err := a.e.positions(ctx, a.tenant, in.Tenant, in.Saga)
+func (e *Engine) unread(ctx context.Context, tenant domain.TenantID, in *domain.SagaInstance) (bool, error) {
+	p, err := e.positions(ctx, tenant, in.Tenant, in.Saga)
 	if err != nil || len(p.list) == 0 {
 		return false, err
 	}
 	at := p.at(len(p.list)-1, domain.WorkflowCommands, partitionOf(in.Correlation, p.now().Of)).upTo(in.Correlation)
 	subjects := []string{subject(in.Tenant, string(domain.SourceWorkflow), in.Saga, token(in.Correlation))}
-	list, err := a.e.log.Scan(ctx, domain.WorkflowCommands, subjects, at+1, 1)
+	list, err := e.log.Scan(ctx, domain.WorkflowCommands, subjects, at+1, 1)
 	return len(list) > 0, err
 }

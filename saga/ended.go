@@ -62,6 +62,43 @@ func stranded(def *domain.SagaDefinition, in *domain.SagaInstance) string {
 	return fmt.Sprintf("nothing will move it: state %s handles no more than %s, and no such result is to come", in.State, strings.Join(types, ", "))
 }
 
+// immovable says why nothing will move an instance, of which an audit says what explain does: its state waits for
+// nothing, or for what cannot come. "" where something may: a person, a timer, work that is on its way. What its
+// record does not tell is asked for only where nothing in that would move it.
+func (e *Engine) immovable(ctx context.Context, tenant domain.TenantID, def *domain.SagaDefinition, in *domain.SagaInstance) (string, error) {
+	why := stranded(def, in)
+	if why != "" {
+		why += "; " + mendStranded
+	} else if why = deaf(def, in); why == "" {
+		return "", nil
+	}
+	if banned, _ := e.cfg.Banned(tenant, in.Saga); banned {
+		return "", nil // somebody holds it
+	}
+	p, err := e.positions(ctx, tenant, in.Tenant, in.Saga)
+	if err != nil {
+		return "", err
+	}
+	unsent, err := e.unsent(ctx, tenant, p.indexes(layout.SagaKeys{Tenant: in.Tenant}, in.Saga), in.Correlation)
+	if err != nil || len(unsent) > 0 {
+		return "", err
+	}
+	if unread, err := e.unread(ctx, tenant, in); err != nil || unread {
+		return "", err
+	}
+	return why, nil
+}
+
+// deaf says that an instance takes nothing that may come; "" where it does.
+func deaf(def *domain.SagaDefinition, in *domain.SagaInstance) string {
+	waits := slices.ContainsFunc(in.Steps, func(s domain.SagaStep) bool { return s.State == domain.StepAsked || s.State == domain.StepUndoing })
+	if waits || in.Status == domain.SagaEnded || in.Held != "" || in.Paused ||
+		len(in.Asked)+len(in.Timers) > 0 || len(handled(def, in.State)) > len(inVain(def, in)) {
+		return ""
+	}
+	return "its state handles no event that may come, and no timer is set"
+}
+
 // mendStranded is what a person can do about one.
 const mendStranded = "apply a version of the saga whose state handles an event that can be published too, bring the instance there with " +
 	"`ramet saga migrate --apply`, and publish that event"

@@ -109,10 +109,20 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 		x.Standing, x.Text = domain.StandingTimer, "it waits for a timer at "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
 	case len(x.Events) > 0:
 		x.Standing, x.Text = domain.StandingEvents, "it waits for an event"
-	case stranded(def, in) != "":
-		x.Standing, x.Text = domain.StandingStuck, stranded(def, in)
 	default:
-		x.Standing, x.Text = domain.StandingStuck, "its state handles no event, and no timer is set"
+		why, err := e.immovable(ctx, tenant, def, in)
+		if err != nil {
+			return x, err
+		}
+		if x.Standing, x.Text = domain.StandingStuck, why; why == "" {
+			x.Standing, x.Text = domain.StandingEvents, "it waits for an event that is on its way"
+			if len(in.Asked) > 0 {
+				x.Standing, x.Text = domain.StandingEffect, "it waits for results of effects, with which its state does nothing"
+			}
+		}
+	}
+	if err := e.sayLost(ctx, tenant, keys, in, &x); err != nil {
+		return x, err
 	}
 	if len(x.Events) > 0 && (x.Standing == domain.StandingTimer || x.Standing == domain.StandingEvents) {
 		x.Text += ", or for " + strings.Join(x.Events, ", ")
@@ -121,13 +131,36 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 	if len(x.Ended) > 0 && (x.Standing == domain.StandingTimer || x.Standing == domain.StandingEvents || x.Standing == domain.StandingStuck) {
 		x.Text += "; " + strings.Join(x.Ended, "; ")
 	}
-	if x.Standing == domain.StandingStuck && stranded(def, in) != "" {
-		x.Text += "; " + mendStranded
-	}
 	if x.Holder == "" && x.Standing != domain.StandingHeld && x.Standing != domain.StandingStuck {
 		x.Text += "; no worker serves its partition at the moment"
 	}
 	return x, nil
+}
+
+// sayLost says of timers that will not come that the next audit sets them again. One that waits for no more than
+// these is stuck until then.
+func (e *Engine) sayLost(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance, x *domain.SagaExplanation) error {
+	now, lost := time.Now(), 0
+	for i := range in.Timers {
+		is, err := e.lost(ctx, layout.SpaceOf(tenant), tenant, keys, in, &in.Timers[i], now)
+		if err != nil {
+			return err
+		}
+		if is {
+			lost++
+		}
+	}
+	if lost == 0 {
+		return nil
+	}
+	if x.Standing == domain.StandingTimer && lost == len(in.Timers) {
+		x.Standing = domain.StandingStuck
+	}
+	x.Text += fmt.Sprintf("; the alarms of %d of its timers are gone: the next audit sets them again", lost)
+	if from := time.UnixMilli(in.UpdatedMs).Add(auditAge); from.After(now) {
+		x.Text += ", from " + from.UTC().Format(time.RFC3339) + " on"
+	}
+	return nil
 }
 
 // awaited names the steps whose results are: of one that is being undone, what undoes it.

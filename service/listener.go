@@ -66,11 +66,24 @@ func (c Caller) ListListeners(ctx context.Context, p api.ListenerListParams) (ap
 	if err != nil {
 		return out, err
 	}
-	lacks := c.lacksOf(ctx, p.Context)
+	lacks := c.listenerLacks(ctx, p.Context)
 	for _, l := range list {
-		out.Listeners = append(out.Listeners, api.Listener{Listener: l, Lacks: lacks(l.Blueprint, l.Version)})
+		out.Listeners = append(out.Listeners, api.Listener{Listener: l, Lacks: lacks(&l)})
 	}
 	return out, nil
+}
+
+// listenerLacks returns what says why a listener starts no flows now, as an audit does: nobody reads
+// events, or no flow of its blueprint is made.
+func (c Caller) listenerLacks(ctx context.Context, tenant domain.TenantID) func(*domain.Listener) string {
+	unserved, err := c.listenersUnserved(ctx, tenant)
+	lacks := c.lacksOf(ctx, tenant)
+	return func(l *domain.Listener) string {
+		if err == nil && len(unserved) > 0 && !l.Paused {
+			return unserved[0].Text
+		}
+		return lacks(l.Blueprint, l.Version)
+	}
 }
 
 // ShowListener reads one, and asks its stream how far it is.
@@ -81,7 +94,7 @@ func (c Caller) ShowListener(ctx context.Context, p api.ListenerParams) (api.Lis
 	}
 	out, err := listenerView(all.Show(ctx, p.Context, p.Name))
 	if err == nil {
-		out.Lacks = c.lacksOf(ctx, p.Context)(out.Blueprint, out.Version)
+		out.Lacks = c.listenerLacks(ctx, p.Context)(&out.Listener)
 		out.Behind, err = all.Behind(ctx, p.Context, &out.Listener)
 	}
 	return out, err

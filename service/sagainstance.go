@@ -102,17 +102,21 @@ func (c Caller) ExplainInstance(ctx context.Context, p api.InstanceParams) (doma
 	if c.api.parts.Effects == nil {
 		return x, nil
 	}
-	open, paused := map[string]string{}, map[string]string{} // targets, and why, by effect
-	for _, s := range c.api.parts.Effects.List(ctx) {
-		if len(s.Contexts) > 0 && !slices.Contains(s.Contexts, p.Context) {
-			continue
-		}
-		if paused[s.Name] = s.Paused; s.Breaker != domain.BreakerClosed {
-			open[s.Name] = s.Target
-		}
+	list, err := c.effectsOf(ctx, c.api.parts.Effects, p.Context)
+	if err != nil {
+		return x, err
 	}
 	for i := range x.Effects {
-		x.Effects[i].Breaker, x.Effects[i].Paused = open[x.Effects[i].Effect], paused[x.Effects[i].Effect]
+		a := &x.Effects[i]
+		at := slices.IndexFunc(list, func(s domain.EffectStatus) bool { return s.Name == a.Effect })
+		if at < 0 {
+			continue
+		}
+		switch s := &list[at]; s.Breaker {
+		case domain.BreakerOpen, domain.BreakerTrial:
+			a.Breaker, a.Trial = s.Target, s.Breaker == domain.BreakerTrial
+		}
+		a.Paused = list[at].Paused
 	}
 	return x, nil
 }

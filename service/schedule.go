@@ -96,7 +96,11 @@ func (c Caller) ShowSchedule(ctx context.Context, p api.ScheduleShowParams) (api
 		return api.Schedule{}, err
 	}
 	s, err := c.api.parts.Schedules.Show(ctx, p.Context, p.Name)
-	return c.scheduled(t, s, p.N, err)
+	out, err := c.scheduled(t, s, p.N, err)
+	if err == nil {
+		out.Lacks = c.lacksOf(ctx, p.Context)(s.Blueprint, s.Version)
+	}
+	return out, err
 }
 
 // ListSchedules lists a page.
@@ -111,8 +115,9 @@ func (c Caller) ListSchedules(ctx context.Context, p api.ScheduleListParams) (ap
 		key:   func(s *domain.Schedule) string { return s.Name },
 		isKey: func(name string) bool { return domain.ValidateName("schedule", name) == nil }})
 	out := api.SchedulePage{Schedules: make([]api.Schedule, len(f.list)), Next: f.next, Count: f.count}
+	lacks := c.lacksOf(ctx, p.Context)
 	for i, s := range f.list {
-		out.Schedules[i].Schedule = *s
+		out.Schedules[i] = api.Schedule{Schedule: *s, Lacks: lacks(s.Blueprint, s.Version)}
 	}
 	return out, err
 }

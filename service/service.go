@@ -48,6 +48,7 @@ type Jobs interface {
 	MarkMet(ctx context.Context, tenant domain.TenantID, name string) error
 	AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
 	LookWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error)
+	Absent(ctx context.Context, role domain.Role) (lack string, err error)
 	Lacks(ctx context.Context, tenant domain.TenantID) (func(*domain.Job) (why string, refused bool), error)
 	// Artifacts are the files that jobs have left: see [work.Engine.Artifacts].
 	Artifacts(ctx context.Context, tenant domain.TenantID, of work.Leavers, after work.LeftAt) iter.Seq2[work.LeftFile, error]

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ const (
 type start struct {
 	kind, name string // of what kind of thing it is: "webhook"
 	plan       plan
+	held       string // for what its events wait; "": they do not
 }
 
 func (s start) key() string { return s.kind + " " + s.name } // as findings call it
@@ -51,6 +53,7 @@ type startLook struct {
 	lacks  func(*domain.Job) (why string, refused bool)
 	until  time.Time // zero: there is no bound
 	plans  map[plan]lookedPlan
+	late   []string // schedules that nobody has dealt with in time
 }
 
 // lookedPlan is what a plan lacks in itself, and what its steps make flows of.
@@ -65,11 +68,10 @@ func (l *startLook) over() bool { return !l.until.IsZero() && time.Now().After(l
 // gone or cannot be read. It is no part of what is stuck: a node may come. within bounds the time;
 // 0: none. Where it was not enough for all, the report is partial.
 func (c Caller) startsLacking(ctx context.Context, tenant domain.TenantID, within time.Duration) (r domain.Audit, err error) {
-	if c.api.parts.ListenersUnserved != nil {
-		if r.Lacking, err = c.api.parts.ListenersUnserved(ctx, tenant); err != nil {
-			return r, err
-		}
+	if r.Lacking, err = c.listenersUnserved(ctx, tenant); err != nil {
+		return r, err
 	}
+	unserved := len(r.Lacking) > 0
 	l := &startLook{c: c, tenant: tenant, plans: map[plan]lookedPlan{}}
 	if within > 0 {
 		l.until = time.Now().Add(within)
@@ -77,6 +79,14 @@ func (c Caller) startsLacking(ctx context.Context, tenant domain.TenantID, withi
 	starts, whole, err := l.starts(ctx)
 	if r.Partial = !whole; err != nil || len(starts) == 0 {
 		return r, err
+	}
+	if len(l.late) > 0 {
+		lack, err := c.api.parts.Jobs.Absent(ctx, domain.RoleClockwork)
+		if err != nil {
+			return r, err
+		}
+		r.Lacking = append(r.Lacking, domain.Finding{Key: "schedule " + l.late[0], More: len(l.late) - 1,
+			Text: "its time has come, and no node has dealt with it: " + cmp.Or(lack, "does the log of those on duty as clockwork say that handling fails?")})
 	}
 	if i := slices.IndexFunc(starts, func(s start) bool { return s.kind == "webhook" }); i >= 0 && c.api.parts.NoHTTP {
 		r.Lacking = append(r.Lacking, domain.Finding{Key: starts[i].key(), Text: "this node has no address for programs outside (`listen: none`), so that " +
@@ -97,6 +107,9 @@ func (c Caller) startsLacking(ctx context.Context, tenant domain.TenantID, withi
 		if err != nil {
 			return r, err
 		}
+		if s.held != "" && !unserved && !l.refuses(s.plan, is) { // else that is why its events wait
+			r.Lacking = append(r.Lacking, domain.Finding{Key: s.key(), Text: "its events wait: " + s.held})
+		}
 		if is.reason == "" {
 			continue
 		}
@@ -115,6 +128,17 @@ func (c Caller) startsLacking(ctx context.Context, tenant domain.TenantID, withi
 	return r, nil
 }
 
+// listenersUnserved finds the listeners whose events nobody reads.
+func (c Caller) listenersUnserved(ctx context.Context, tenant domain.TenantID) (domain.List[domain.Finding], error) {
+	if c.api.parts.ListenersUnserved == nil {
+		return nil, nil
+	}
+	return c.api.parts.ListenersUnserved(ctx, tenant)
+}
+
+// refuses reports whether no flow of a plan that lacks something is made.
+func (l *startLook) refuses(p plan, is lack) bool { return is.gone || l.plans[p].lack.refused }
+
 // lacksOf returns what says why flows of a blueprint are not made now, as an audit does; "" where they
 // are, though a step may have to wait, and where that cannot be found out.
 func (c Caller) lacksOf(ctx context.Context, tenant domain.TenantID) func(blueprint string, version int) string {
@@ -129,7 +153,7 @@ func (c Caller) lacksOf(ctx context.Context, tenant domain.TenantID) func(bluepr
 		}
 		p := plan{blueprint, version}
 		is, err := l.lacking(ctx, p)
-		if err != nil || !is.gone && !l.plans[p].lack.refused {
+		if err != nil || !l.refuses(p, is) {
 			return ""
 		}
 		return is.text
@@ -147,7 +171,7 @@ func (l *startLook) starts(ctx context.Context) (list []start, whole bool, err e
 		}
 		for _, w := range hooks {
 			if !w.Paused {
-				list = append(list, start{"webhook", w.Name, plan{w.Blueprint, w.Version}})
+				list = append(list, start{"webhook", w.Name, plan{w.Blueprint, w.Version}, ""})
 			}
 		}
 	}
@@ -158,11 +182,15 @@ func (l *startLook) starts(ctx context.Context) (list []start, whole bool, err e
 		}
 		for _, h := range all {
 			if !h.Paused {
-				list = append(list, start{"listener", h.Name, plan{h.Blueprint, h.Version}})
+				s := start{"listener", h.Name, plan{h.Blueprint, h.Version}, ""}
+				if h.State.HeldMs != 0 {
+					s.held = cmp.Or(h.State.HeldWhy, "their flow cannot be made now")
+				}
+				list = append(list, s)
 			}
 		}
 	}
-	looked := 0
+	looked, now := 0, time.Now()
 	for cursor := ""; ; {
 		page, next, err := p.Schedules.List(ctx, l.tenant, cursor)
 		if err != nil {
@@ -170,7 +198,10 @@ func (l *startLook) starts(ctx context.Context) (list []start, whole bool, err e
 		}
 		for _, s := range page {
 			if !s.Paused && s.State.NextMs != 0 {
-				list = append(list, start{"schedule", s.Name, plan{s.Blueprint, s.Version}})
+				list = append(list, start{"schedule", s.Name, plan{s.Blueprint, s.Version}, ""})
+			}
+			if s.Late(now) {
+				l.late = append(l.late, s.Name)
 			}
 		}
 		looked += len(page)

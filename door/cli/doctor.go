@@ -91,14 +91,19 @@ func (a *app) askMore(ctx context.Context, n *client.Client, told *doctor.Answer
 	if bans, err := n.Bans(ctx, a.tenant()); err == nil {
 		told.Bans = bans.Bans
 	}
-	if dead, err := n.DeadLetters(ctx, a.tenant(), api.DeadLetterChoice{Kind: domain.DeadSaga}, ""); err == nil {
-		told.Dead = &dead
+	for _, kind := range doctor.DeadKinds {
+		if dead, err := n.DeadLetters(ctx, a.tenant(), api.DeadLetterChoice{Kind: kind}, ""); err == nil {
+			told.Add(dead)
+		}
 	}
 	if list, err := n.Listeners(ctx, a.tenant()); err == nil { // not on a node without streams
 		told.Listeners = list
 	}
 	if list, err := n.Webhooks(ctx, a.tenant()); err == nil {
 		told.Webhooks = list
+	}
+	if page, err := n.ListSchedules(ctx, api.ScheduleListParams{Context: a.tenant()}); err == nil {
+		told.Schedules = page.Schedules
 	}
 	if list, err := n.Secrets(ctx, a.tenant()); err == nil {
 		told.Secrets = list

@@ -46,17 +46,11 @@ func (a *app) effectList() *cobra.Command {
 
 // effectStands says in a few words how an effect does.
 func effectStands(e *domain.EffectStatus) string {
-	switch {
-	case e.Paused != "":
-		return "paused: " + e.Paused
-	case e.Trouble != "":
-		return e.Trouble
-	case e.OpenMs > 0:
-		return fmt.Sprintf("its target is left alone for %s", span(time.Duration(e.OpenMs)*time.Millisecond))
-	case e.Error != "":
-		return "failed last: " + e.Error
+	is, why := e.Stands()
+	if why == "" {
+		return string(is)
 	}
-	return "ok"
+	return string(is) + ": " + why
 }
 
 // onEffect is a verb about one.

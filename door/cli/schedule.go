@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/clockwork/timetable"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -206,9 +207,10 @@ func (a *app) scheduleList() *cobra.Command {
 			return paged[api.Schedule]{&p.Schedules, &p.Next, nil, p.Count}
 		},
 		rows: func(t *table, list []api.Schedule) {
-			t.row("SCHEDULE", "BLUEPRINT", "TIMES", "NEXT", "LAST", "FLOW", "ERROR")
+			t.row("SCHEDULE", "BLUEPRINT", "TIMES", "NEXT", "LAST", "FLOW", "STANDS")
 			for _, s := range list {
-				t.row(s.Name, s.Blueprint, timesOf(s.Schedule), nextOf(s.Schedule), clock(s.State.LastMs), flowOf(s.State), s.State.LastError)
+				t.row(s.Name, s.Blueprint, timesOf(s.Schedule), nextOf(s.Schedule), clock(s.State.LastMs), flowOf(s.State),
+					startStands(doctor.ScheduleStands(&s, time.Now())))
 			}
 		},
 	}.into(a, &cobra.Command{Use: "list", Short: "List the schedules of a context", Args: cobra.NoArgs})

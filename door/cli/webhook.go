@@ -153,6 +153,10 @@ func startStands(is doctor.StartStanding, why string) string {
 		return "paused"
 	case doctor.StartHeld:
 		return "waits: " + why
+	case doctor.StartLate:
+		return "late: " + why
+	case doctor.StartOver:
+		return "over"
 	case doctor.StartLacks:
 		return why
 	case doctor.StartRefused, doctor.StartUnproven:

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	nethttp "net/http"
@@ -19,29 +20,18 @@ func (c *Console) mountEffects() {
 
 // effectStanding is how an effect does on this node.
 func effectStanding(e *domain.EffectStatus) state {
-	switch {
-	case e.Paused != "":
-		return state{"paused", held}
-	case e.Trouble != "":
-		return state{"in trouble", errored}
-	case e.Breaker == domain.BreakerOpen:
-		return state{"breaker open", errored}
-	case e.Breaker == domain.BreakerTrial:
-		return state{"on trial", failed}
-	case e.Error != "":
-		return state{"failed last", failed}
-	}
-	return state{"ready", succeeded}
+	is, _ := e.Stands()
+	return state{string(is), effectClasses[is]}
 }
+
+// effectClasses are how the standings of effects look.
+var effectClasses = map[domain.EffectStanding]string{domain.EffectPaused: held, domain.EffectInTrouble: errored, domain.EffectOpen: errored,
+	domain.EffectOnTrial: failed, domain.EffectFailedLast: failed, domain.EffectReady: succeeded}
 
 // effectWhy says why an effect is not simply ready.
 func effectWhy(e *domain.EffectStatus) string {
-	for _, why := range [...]string{e.Paused, e.Trouble, e.Error} {
-		if why != "" {
-			return why
-		}
-	}
-	return e.Summary
+	_, why := e.Stands()
+	return cmp.Or(why, e.Summary)
 }
 
 func (v *visit) effectsPage() error {
@@ -146,19 +136,19 @@ func (v *visit) effectPage() error {
 
 func (v *visit) effectSentence(e *domain.EffectStatus) *sentence {
 	s := &sentence{State: effectStanding(e), Actions: v.effectActions(e)}
-	switch {
-	case e.Paused != "":
-		s.Text = "Its commands wait: " + e.Paused + "."
-	case e.Trouble != "":
-		s.Text = "Its stream cannot be asked: " + e.Trouble + "."
-	case e.Breaker == domain.BreakerOpen:
+	switch is, why := e.Stands(); is {
+	case domain.EffectPaused:
+		s.Text = "Its commands wait: " + why + "."
+	case domain.EffectInTrouble:
+		s.Text = "Its stream cannot be asked: " + why + "."
+	case domain.EffectOpen:
 		s.Text = "Its target failed too often, so no call goes out: " + e.Error + "."
 		if e.OpenMs > 0 {
 			s.Next = "one call tries it again in " + span(time.Duration(e.OpenMs)*time.Millisecond)
 		}
-	case e.Breaker == domain.BreakerTrial:
+	case domain.EffectOnTrial:
 		s.Text = "One call tries whether its target is well again."
-	case e.Error != "":
+	case domain.EffectFailedLast:
 		s.Text, s.Since, s.Ended = "The last call that failed: "+e.Error+".", v.at(e.ErrorMs), true
 	default:
 		s.Text = "It is ready: nothing has failed on this node."

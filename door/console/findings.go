@@ -50,15 +50,19 @@ func (v *visit) checkUp(info api.Info) (doctor.Report, error) {
 	if circles, err := call(v, api.CircleList, api.ListCirclesParams{Context: v.tenant.ID}); err == nil {
 		told.Circles = circles.Circles
 	}
-	if dead, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID,
-		DeadLetterFilter: api.DeadLetterFilter{Kind: domain.DeadSaga}}); err == nil {
-		told.Dead = &dead
+	for _, kind := range doctor.DeadKinds {
+		if dead, err := call(v, api.DeadLetterList, api.ListDeadLettersParams{Context: v.tenant.ID, DeadLetterFilter: api.DeadLetterFilter{Kind: kind}}); err == nil {
+			told.Add(dead)
+		}
 	}
 	if list, err := call(v, api.ListenerList, api.ListenerListParams{Context: v.tenant.ID}); err == nil { // not on a node without streams
 		told.Listeners = list.Listeners
 	}
 	if list, err := call(v, api.WebhookList, api.WebhookListParams{Context: v.tenant.ID}); err == nil {
 		told.Webhooks = list.Webhooks
+	}
+	if page, err := call(v, api.ScheduleList, api.ScheduleListParams{Context: v.tenant.ID}); err == nil {
+		told.Schedules = page.Schedules
 	}
 	if list, err := call(v, api.SecretList, api.ListSecretsParams{Context: v.tenant.ID}); err == nil {
 		told.Secrets = list.Secrets

@@ -26,7 +26,7 @@ func (v *visit) schedulePage() error {
 	if err != nil {
 		return err
 	}
-	b := &detailBody{Title: s.Name, State: scheduleState(&s.Schedule), Facts: v.scheduleFacts(&s.Schedule)}
+	b := &detailBody{Title: s.Name, State: v.scheduleState(&s), Facts: v.scheduleFacts(&s.Schedule)}
 	b.Links = v.toMake(v.may(api.ScheduleApply.Operation), "Change", "schedule/edit"+with("name", name))
 	if s.State.Backfill == nil || s.State.Backfill.Final() {
 		b.Links = append(b.Links, v.toMake(v.may(api.ScheduleBackfill.Operation), "Backfill", "schedule/backfill"+with("name", name))...)
@@ -50,7 +50,7 @@ func (v *visit) schedulePage() error {
 		return err
 	}
 	pg := page{Title: s.Name, Noun: "Schedules", Command: v.command("schedule", "show", s.Name), Body: b, Follow: lists("schedule", "flow"),
-		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {s.Name, ""}}, Sentence: v.scheduleSentence(&s.Schedule)}
+		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {s.Name, ""}}, Sentence: v.scheduleSentence(&s)}
 	pg.Sentence.Actions = v.scheduleActions(&s.Schedule)
 	v.render(nethttp.StatusOK, pg)
 	return nil
@@ -64,17 +64,19 @@ func noneOf(n int, text string) string {
 	return text
 }
 
-func (v *visit) scheduleSentence(s *domain.Schedule) *sentence {
-	st := scheduleState(s)
+func (v *visit) scheduleSentence(s *api.Schedule) *sentence {
+	st := v.scheduleState(s)
 	switch st.Class {
+	case failed:
+		return &sentence{State: st, Text: upper(v.scheduleWhy(s)) + "."}
 	case held:
 		return &sentence{State: st, Text: "It is paused, and makes no flows. Times that pass meanwhile are not made up."}
 	case errored:
-		return &sentence{State: st, Text: "It made no flow the last time: " + s.State.LastError + ".", Since: v.at(s.State.LastMs), Next: v.comesIn(s)}
+		return &sentence{State: st, Text: "It made no flow the last time: " + s.State.LastError + ".", Since: v.at(s.State.LastMs), Next: v.comesIn(&s.Schedule)}
 	case skipped:
 		return &sentence{State: st, Text: "It has no further time."}
 	}
-	text := upper(v.comesIn(s)) + "."
+	text := upper(v.comesIn(&s.Schedule)) + "."
 	if s.State.LastError != "" {
 		text += " The last time was " + s.State.LastError + "."
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -54,7 +55,8 @@ func (v *visit) schedulesPage() error {
 		None: "No schedule makes flows at times yet.", Make: v.command("schedule", "create", "nightly", "--blueprint", "nightly", "--cron", "0 2 * * *"),
 		Links:  v.toMake(v.may(api.ScheduleApply.Operation), "New schedule", "schedules/new"),
 		Fields: v.fields(typed("blueprint", "Blueprint", q.Get("blueprint"), "nightly"))}
-	for _, f := range [...]struct{ name, state string }{{"All", ""}, {"On", "on"}, {"Paused", "paused"}, {"In trouble", "in trouble"}, {"Over", "over"}} {
+	for _, f := range [...]struct{ name, state string }{{"All", ""}, {"On", "on"}, {"Paused", "paused"}, {"Late", "late"}, {"In trouble", "in trouble"},
+		{"Over", "over"}} {
 		b.Filters = append(b.Filters, v.choice("schedules", f.name, "state", f.state))
 	}
 	t := table{Name: "Schedules", Head: []column{{"Schedule", "name"}, {"State", ""}, {"When", "name"}, {"Blueprint", "name"}, {"Next", ""}, {"Last",
@@ -63,15 +65,15 @@ func (v *visit) schedulesPage() error {
 		t.Head = append(t.Head, column{"Do", ""})
 	}
 	for i := range list.Schedules {
-		s := &list.Schedules[i].Schedule
-		st := scheduleState(s)
+		listed := &list.Schedules[i]
+		s, st := &listed.Schedule, v.scheduleState(listed)
 		if want := q.Get("state"); want != "" && want != st.Word {
 			continue
 		}
 		link := v.path("schedule") + with("name", s.Name)
 		r := row{Link: link, Cells: []entry{linkTo(s.Name, link), chip(st), words(timesOf(s)), linkTo(s.Blueprint, v.path("blueprint")+with("name",
 			s.Blueprint)),
-			when(v.nextOf(s)), when(v.at(s.State.LastMs)), countOf(s.State.Fired), words(cmp.Or(s.State.LastError, s.Summary))}}
+			when(v.nextOf(s)), when(v.at(s.State.LastMs)), countOf(s.State.Fired), words(v.scheduleWhy(listed))}}
 		if v.may(api.SchedulePause.Operation) {
 			r.Cells = append(r.Cells, entry{Actions: v.scheduleActions(s)[:1]}) // pause or resume
 		}
@@ -98,7 +100,7 @@ func (v *visit) schedulesSentence(list []api.Schedule) *sentence {
 	wrong := 0
 	for i := range list {
 		s := &list[i].Schedule
-		switch scheduleState(s).Class {
+		switch v.scheduleState(&list[i]).Class {
 		case errored:
 			wrong++
 			if bad == nil || s.State.LastMs > bad.State.LastMs {
@@ -123,16 +125,23 @@ func (v *visit) schedulesSentence(list []api.Schedule) *sentence {
 }
 
 // scheduleState is how a schedule stands.
-func scheduleState(s *domain.Schedule) state {
-	switch {
-	case s.Paused:
-		return state{"paused", held}
-	case s.State.InTrouble():
+func (v *visit) scheduleState(s *api.Schedule) state {
+	switch is, _ := doctor.ScheduleStands(s, v.now); is {
+	case doctor.StartRefused:
 		return state{"in trouble", errored}
-	case s.State.NextMs == 0:
-		return state{"over", skipped}
+	case doctor.StartOn:
+		return state{"on", waiting}
+	case doctor.StartHeld:
+		return state{"waits", waiting}
+	default:
+		return startStates[is]
 	}
-	return state{"on", waiting}
+}
+
+// scheduleWhy says why a schedule stands as it does, or else what it is for.
+func (v *visit) scheduleWhy(s *api.Schedule) string {
+	_, why := doctor.ScheduleStands(s, v.now)
+	return cmp.Or(why, s.State.LastError, s.Summary)
 }
 
 // timesOf says when a schedule comes, in its own words.

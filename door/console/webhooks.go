@@ -17,9 +17,10 @@ func (c *Console) mountWebhooks() {
 	c.live("GET listeners", (*visit).listenersPage)
 }
 
-// startStates are how webhooks and listeners look.
+// startStates are how webhooks and listeners look, and schedules but for what scheduleState says.
 var startStates = map[doctor.StartStanding]state{doctor.StartLocked: {"locked", failed}, doctor.StartPaused: {"paused", held},
-	doctor.StartHeld:  {"waits", failed},
+	doctor.StartHeld: {"waits", failed},
+	doctor.StartLate: {"late", failed}, doctor.StartOver: {"over", skipped},
 	doctor.StartLacks: {"lacks", failed}, doctor.StartRefused: {"refused last", failed}, doctor.StartUnproven: {"refused last", failed},
 	doctor.StartDead: {"dead letter last", failed}, doctor.StartUnused: {"unused", skipped}, doctor.StartOn: {"on", succeeded}}
 
