@@ -13,6 +13,10 @@ var (
 		Name: "saga.apply", Method: "POST", Path: "/v1/contexts/{context}/sagas", Right: domain.VerbCreate, ByHand: true, Holds: "saga.show",
 		Summary: "Store a saga (its fields, or its text in {\"text\": ...}) as the newest version of its name, and have it served.",
 	}, ApplySagaParams{Context: 7, File: "order.yaml", Text: exampleSaga})
+	SagaCheck = op[SagaChecked](Operation{
+		Name: "saga.check", Method: "POST", Path: "/v1/contexts/{context}/sagas/check", Right: domain.VerbRead,
+		Summary: "Say what may not be meant in a saga, and which of its effects no node has, and store nothing.",
+	}, ApplySagaParams{Context: 7, File: "order.yaml", Text: exampleSaga})
 	SagaList = op[SagaPage](Operation{
 		Name: "saga.list", Method: "GET", Path: "/v1/contexts/{context}/sagas", Right: domain.VerbRead, Much: true,
 		Summary: "List sagas by name, each with its newest version.",
@@ -91,6 +95,14 @@ type SagaApplied struct {
 	Warnings domain.List[domain.Fault] `json:"warnings,omitzero"`
 }
 
+// SagaChecked answers a check of what is right.
+type SagaChecked struct {
+	Name string `json:"name"`
+	// Warnings are what is not wrong but may not be meant, and Effects those that no node has.
+	Warnings domain.List[domain.Fault] `json:"warnings,omitzero"`
+	Effects  domain.List[domain.Fault] `json:"effects,omitzero"`
+}
+
 // SagaPage is a page of sagas by their names, or of one's versions, newest first.
 type SagaPage struct {
 	Sagas domain.List[domain.DocumentEntry] `json:"sagas"`
@@ -110,7 +122,8 @@ type SagaLags struct {
 	Lags domain.List[domain.SagaLag] `json:"lags"`
 }
 
-// ApplySagaParams are the parameters of saga.apply: a text, or a definition's own fields.
+// ApplySagaParams are the parameters of saga.apply and saga.check: a text, or a definition's own fields. A
+// check does not look at from.
 type ApplySagaParams struct {
 	Context domain.TenantID `json:"-" path:"context"`
 	// Text is YAML or JSON. File is its name, for errors.

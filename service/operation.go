@@ -163,6 +163,7 @@ var Operations = []Operation{
 	on(api.PeerRemove, Caller.RemovePeer),
 	on(api.PeerCard, Caller.PeerCard),
 	on(api.SagaApply, Caller.ApplySaga),
+	on(api.SagaCheck, Caller.CheckSaga),
 	on(api.SagaList, Caller.ListSagas),
 	on(api.SagaShow, Caller.ShowSaga),
 	on(api.SagaVersions, Caller.SagaVersions),

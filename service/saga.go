@@ -105,19 +105,33 @@ func (c Caller) ApplySaga(ctx context.Context, p api.ApplySagaParams) (api.SagaA
 		return api.SagaApplied{DocumentEntry: s.DocumentEntry, Existing: true}, err
 	})
 	if err == nil {
-		out.Warnings = append(warnings, c.effectsMissing(ctx, p.Context, def)...)
+		missing, _ := c.effectsMissing(ctx, p.Context, def) // the saga is applied: that cannot be told here
+		out.Warnings = append(warnings, missing...)
 	}
 	return out, err
 }
 
+// CheckSaga says what an apply would of a saga that is right, and stores nothing.
+func (c Caller) CheckSaga(ctx context.Context, p api.ApplySagaParams) (api.SagaChecked, error) {
+	if _, err := c.may(ctx, domain.VerbRead, p.Context, "saga"); err != nil {
+		return api.SagaChecked{}, err
+	}
+	def, warnings, err := definitionOf(&p)
+	if err != nil {
+		return api.SagaChecked{}, err
+	}
+	missing, err := c.effectsMissing(ctx, p.Context, def)
+	return api.SagaChecked{Name: def.Name, Warnings: warnings, Effects: missing}, err
+}
+
 // effectsMissing warns of effects that no node has which is alive. It is a
 // warning: one may be configured later. Names of other contexts' are not told.
-func (c Caller) effectsMissing(ctx context.Context, tenant domain.TenantID, def *domain.SagaDefinition) (list []domain.Fault) {
+func (c Caller) effectsMissing(ctx context.Context, tenant domain.TenantID, def *domain.SagaDefinition) ([]domain.Fault, error) {
 	served, mine, err := c.effectsServed(ctx, tenant)
 	if err != nil {
-		return nil // the saga is applied: that cannot be told here
+		return nil, err
 	}
-	return missing(def, served, mine)
+	return missing(def, served, mine), nil
 }
 
 const lookForEffects = "; `ramet effect list` shows those of a node"

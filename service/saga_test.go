@@ -214,6 +214,21 @@ func TestAnApplyWarnsOfEffectsThatNoNodeHas(t *testing.T) {
 		if diff := cmp.Diff(want, texts); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+		checked, err := s.as(reader).CheckSaga(t.Context(), api.ApplySagaParams{Context: house,
+			Text: strings.Replace(orders, "effects: [go]", "effects: [go, of-there, of-gone, goo]", 1)})
+		s.must(err)
+		if texts = nil; checked.Name != "order" || len(checked.Effects) != 2 {
+			t.Errorf("a check: got %+v", checked)
+		}
+		for _, w := range checked.Effects {
+			texts = append(texts, w.String())
+		}
+		if diff := cmp.Diff(want, texts); diff != "" {
+			t.Errorf("a check (-want +got):\n%s", diff)
+		}
+		if list, err := s.as(reader).SagaVersions(t.Context(), api.SagaVersionsParams{Context: house, Name: "order"}); err != nil || len(list.Sagas) != 1 {
+			t.Errorf("a check stored something: %+v, %v", list, err)
+		}
 		again, err := s.as(admin).ApplySaga(t.Context(), api.ApplySagaParams{Context: house, Text: orders, From: "start"})
 		if s.must(err); len(again.Warnings) != 1 || again.Warnings[0].Path != "from" {
 			t.Errorf("from for a saga that is there: got %v", again.Warnings)

@@ -66,6 +66,22 @@ func (a *app) reach(ctx context.Context, run bool) (*link, error) {
 	return l, nil
 }
 
+// reachNow is reach for what a node that is there may add to: it starts none, and waits for none that is starting.
+//
+// Errors: [domain.ErrUnavailable].
+func (a *app) reachNow(ctx context.Context) (*link, error) {
+	if a.node == "" {
+		listening, err := listens(ctx, SocketPath(a.data))
+		if err != nil {
+			return nil, err
+		}
+		if !listening {
+			return nil, domain.Unavailablef("no node listens on the data folder %s", a.data)
+		}
+	}
+	return a.reach(ctx, false)
+}
+
 func (a *app) reachNode(ctx context.Context, run bool) (*link, error) {
 	if a.node != "" {
 		url, name, _ := strings.Cut(a.node, "#")

@@ -108,20 +108,56 @@ func (a *app) applySagas(ctx context.Context, n *client.Client, list []*domain.S
 
 func (a *app) sagaCheck() *cobra.Command {
 	c := &cobra.Command{
-		Use: "check FILE...", Short: "Say what is wrong with sagas, without a node", Args: cobra.MinimumNArgs(1),
+		Use: "check FILE...", Short: "Say what is wrong with sagas; no node is needed", Args: cobra.MinimumNArgs(1),
 		Example: "  ramet saga check order.yaml",
-		RunE: func(_ *cobra.Command, files []string) error {
+		RunE: func(c *cobra.Command, files []string) error {
+			node := &effectsLook{a: a}
+			defer node.close()
 			return a.checkFiles(files, func(file string) (checked, string, error) {
 				d, warnings, err := a.lintSaga(file)
 				if err != nil {
 					return checked{}, "", err
 				}
-				return checked{Name: d.Name, States: len(d.States), Hash: definition.Hash(d), Warnings: warnings}, fmt.Sprintf("%d states", len(d.States)), nil
+				return checked{Name: d.Name, States: len(d.States), Hash: definition.Hash(d), Warnings: append(warnings, node.missing(c.Context(), d)...)},
+					fmt.Sprintf("%d states", len(d.States)), nil
 			})
 		},
 	}
-	c.Long = c.Short + `. Each fault is a line, file:line:column: path: what is wrong. What is not wrong but may not be meant is a warning.`
+	c.Long = c.Short + `. Each fault is a line, file:line:column: path: what is wrong. What is not wrong but may not be meant is a warning: so are effects that
+no node has, where a node answers; where none does, that this was not looked at.`
 	return c
+}
+
+// effectsLook asks a node, if one answers, for the effects of sagas that no node has.
+type effectsLook struct {
+	a    *app
+	node *link // nil: not asked yet, or there is none
+	err  error // why there is none
+}
+
+// missing are warnings of effects, as an apply has them, or of that they were not looked at.
+func (l *effectsLook) missing(ctx context.Context, d *domain.SagaDefinition) []domain.Fault {
+	if len(d.Effects) == 0 && (d.Compensation == nil || len(d.Compensation.Effects) == 0) {
+		return nil
+	}
+	if l.node == nil && l.err == nil {
+		l.node, l.err = l.a.reachNow(ctx)
+	}
+	err := l.err
+	if err == nil {
+		var done api.SagaChecked
+		p := api.ApplySagaParams{Context: l.a.tenant(), SagaDefinition: *d}
+		if done, err = client.Call(ctx, l.node.Client, api.SagaCheck, p); err == nil {
+			return done.Effects
+		}
+	}
+	return []domain.Fault{{Path: "effects", Text: "whether a node has them was not looked at: " + err.Error()}}
+}
+
+func (l *effectsLook) close() {
+	if l.node != nil {
+		_ = l.node.close()
+	}
 }
 
 func (a *app) sagaTest() *cobra.Command {

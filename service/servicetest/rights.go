@@ -196,6 +196,7 @@ var Rights = map[string]string{
 	"peer.remove":              operators,
 	"peer.card":                operators,
 	"saga.apply":               managers,
+	"saga.check":               readers,
 	"saga.list":                readers,
 	"saga.show":                readers,
 	"saga.versions":            readers,
