@@ -128,7 +128,7 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *outgoing, faile
 		}
 		left := w.tried(policy, time.Now())
 		if left <= 0 {
-			g.text.Warn("the gateway did not take a command, which is given up", "command", w.ID, "saga", w.Saga, "attempts", w.tries, "err", err)
+			g.text.Warn("a command for the gateway is given up", "command", w.ID, "saga", w.Saga, "attempts", w.tries, "err", err)
 			return &refusal{text: fmt.Sprintf("given up after %d attempts in %s, and whether the gateway has done it is not known: %v",
 				w.tries, time.Since(w.since).Truncate(time.Second), unaddressed(err)), answered: true, gaveUp: true}
 		}
