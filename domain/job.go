@@ -161,6 +161,7 @@ type Job struct {
 	ExitCode    *int     `json:"exit_code,omitzero"`
 	Attempt     int64    `json:"attempt,omitzero"`  // runs begun: the fencing token
 	Losses      int      `json:"losses,omitzero"`   // leases that ran out
+	LostAttempt int64    `json:"-"`                 // the last that was given up with its lease
 	Failures    int      `json:"failures,omitzero"` // attempts that failed: what retries are counted by
 	RunnerID    RunnerID `json:"runner_id,omitzero"`
 	LeaseOwner  string   `json:"lease_owner,omitzero"`

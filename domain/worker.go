@@ -245,6 +245,9 @@ type LogLine struct {
 	// Stream is stdout or stderr. Default: stdout.
 	Stream string `json:"stream,omitzero"`
 	Line   string `json:"line"`
+	// N numbers the lines of an attempt from 1 on, as the worker logs them: one that has come already, as its
+	// answer was lost, is not logged again. 0: the worker does not number them.
+	N int64 `json:"n,omitzero"`
 }
 
 // AttemptEnded is what an attempt's end made of the job.

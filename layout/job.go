@@ -41,6 +41,7 @@ const (
 	JobExitCode      = "exit_code"
 	JobAttempt       = board.FieldAttempt
 	JobLosses        = "losses"
+	JobLostAttempt   = "lost_attempt"
 	JobFailures      = "failures"
 	JobRunnerID      = "runner_id"
 	JobLeaseOwner    = board.FieldOwner
@@ -49,6 +50,7 @@ const (
 	JobUnmet         = "unmet" // JSON list: prerequisites not met yet
 	JobFollowers     = "followers"
 	JobLogBytes      = "log_bytes"
+	JobLogSeen       = "log_seen" // "<attempt>:<n>": the last line that its worker has logged
 	JobQueuedMs      = "queued_ms"
 	JobStartedMs     = "started_ms"
 	JobFinishedMs    = "finished_ms"
@@ -116,6 +118,7 @@ var jobTable = newTable(
 	text(JobErrorText, func(j *domain.Job) *string { return &j.Error }).secret().ours(),
 	exitCode,
 	number(JobLosses, func(j *domain.Job) *int { return &j.Losses }).ours(),
+	number(JobLostAttempt, func(j *domain.Job) *int64 { return &j.LostAttempt }).ours(),
 	number(JobFailures, func(j *domain.Job) *int { return &j.Failures }).ours(),
 	number32(JobRunnerID, func(j *domain.Job) *domain.RunnerID { return &j.RunnerID }).ours(),
 	text(JobCancel, func(j *domain.Job) *string { return &j.Cancel }).ours(),
@@ -162,6 +165,7 @@ var jobTable = newTable(
 	apart[domain.Job](board.FieldQueue).notInPages(),
 	apart[domain.Job](JobUnmet),
 	apart[domain.Job](JobLogBytes).notInPages(),
+	apart[domain.Job](JobLogSeen).notInPages(),
 	apart[domain.Job](JobRetried).notInPages(),
 	apart[domain.Job](JobSignalSent).notInPages(),
 	apart[domain.Job](JobSignalBytes).notInPages(),

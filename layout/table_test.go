@@ -83,7 +83,7 @@ func TestListsOfFieldsAreThoseThatWere(t *testing.T) {
 			"cancel schedule backfill called_by message sender trace_id started_ms finished_ms after_ms duration retention stepped retried rerun_of rerun_by progress awaits"},
 		"flow payload": {flowTable.payload(), "env_vars result error params"},
 		"job line": {JobLine, "context_id script_type timeout retries prerequisites dependends depends created_at updated_at status priority not_before " +
-			"for_runner prerequisite_timeout trace_id reason error exit_code attempt losses failures runner_id lease_owner cancel waits unmet followers " +
+			"for_runner prerequisite_timeout trace_id reason error exit_code attempt losses lost_attempt failures runner_id lease_owner cancel waits unmet followers " +
 			"queued_ms started_ms finished_ms next_retry_ms flow_id step shard pack origin stepped flow_env parked routine affinity retry round at message " +
 			"taken_by ended_by alive_until remembered signals suspended calls called_by"},
 		"job payload": {jobTable.payload(), "script env_vars result error params needs item hook"},

@@ -99,7 +99,7 @@ func (e *Engine) restart(ctx context.Context, space board.Space, j *domain.Job) 
 	asRead(&b, j, layout.JobFinishedMs, layout.JobQueuedMs)
 	b.Free(key)
 	b.Unset(key, layout.JobReason, layout.JobErrorText, layout.JobExitCode, layout.JobFinishedMs, layout.JobCancel,
-		layout.JobFailures, layout.JobLosses, layout.JobWaits, layout.JobUnmet, layout.JobNextRetryMs, layout.JobSuspended, layout.JobParked,
+		layout.JobFailures, layout.JobLosses, layout.JobLostAttempt, layout.JobWaits, layout.JobUnmet, layout.JobNextRetryMs, layout.JobSuspended, layout.JobParked,
 		layout.JobTakenBy, layout.JobEndedBy, layout.JobAliveUntil)
 	if j.At != "" { // it leaves in another message
 		j.Message = ""

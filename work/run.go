@@ -363,7 +363,7 @@ func (x *run) letDown(b *board.Batch) ended {
 		return what
 	}
 	what := x.giveBack(b)
-	b.Set(x.Claimed.Item, lossesField(losses))
+	b.Set(x.Claimed.Item, lossesField(losses), board.Field{Name: layout.JobLostAttempt, Value: strconv.FormatInt(x.Claimed.Token, 10)})
 	what.lost = true
 	what.text = notRenewed
 	x.noteEnd(b, what.text, "the next begins when a node takes it", x.r.e.board.Now())

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -323,6 +325,12 @@ func TestAnAttemptEndsOneWay(t *testing.T) {
 		{"given up twice", 1,
 			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictLost) },
 			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictLost) }, ""},
+		{"given back, then given up", 1,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictStopped) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictLost) }, ""},
+		{"given up, then given back", 1,
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictLost) },
+			func(a domain.Assignment) domain.AttemptEnd { return end(a, domain.VerdictStopped) }, ""},
 	} {
 		for _, together := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, together %v", tt.name, together), func(t *testing.T) {
@@ -363,6 +371,58 @@ func TestAnAttemptEndsOneWay(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestALineThatIsSentTwiceIsLoggedOnce, also with the end of the attempt, as the answer may have been lost;
+// those without a number are all new.
+func TestALineThatIsSentTwiceIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0)
+		r.submit(mail(1, "x", retries(1)))
+		log := func(a domain.Assignment, from, to int64) (lines []domain.LogLine) {
+			for n := from; n <= to; n++ {
+				lines = append(lines, domain.LogLine{Line: fmt.Sprintf("%d of %d", n, a.Attempt), N: n})
+			}
+			return lines
+		}
+		send := func(a domain.Assignment, lines ...domain.LogLine) {
+			t.Helper()
+			if err := r.engine.LogFor(t.Context(), h.Worker, heldOf(a), lines); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := h.claim(1, 0)[0]
+		send(a, log(a, 1, 3)...)
+		send(a, log(a, 1, 3)...)
+		send(a, log(a, 2, 5)...) // with some more
+		send(a, domain.LogLine{Line: "old"})
+		send(a, domain.LogLine{Line: "old"})
+		send(a, domain.LogLine{Line: "6 of 1\nand more", N: 6})
+		if _, err := h.finish(end(a, domain.VerdictFailed, func(e *domain.AttemptEnd) { e.Lines = log(a, 4, 7) })); err != nil {
+			t.Fatal(err)
+		}
+		a = h.claim(1, 30*time.Second)[0]
+		send(a, log(a, 1, 2)...) // another attempt has its own
+		if err := r.engine.LogFor(t.Context(), h.Worker, heldOf(a), []domain.LogLine{{Line: "x", N: -1}}); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("a number below 0: got %v", err)
+		}
+		logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range logs {
+			if l.Stream == "stdout" {
+				got = append(got, l.Line)
+			}
+		}
+		want := []string{"1 of 1", "2 of 1", "3 of 1", "4 of 1", "5 of 1", "old", "old", "6 of 1", "and more", "7 of 1", "1 of 2", "2 of 2"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
 
 // A clock that is set an hour on makes what began before it look an hour old.
 func TestAWorkersTimeIsNotOverBecauseAClockWasSet(t *testing.T) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -89,7 +91,7 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
 	x.job, x.Begun = j, time.UnixMilli(j.StartedMs)
 	x.log = &logBuffer{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
-	for _, l := range end.Lines {
+	for _, l := range unseen(rec, end.Attempt, end.Lines) {
 		x.log.addText(l.Stream, []byte(l.Line))
 	}
 	x.log.stop()
@@ -157,16 +159,17 @@ func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.Atte
 		return domain.AttemptEnded{Status: domain.JobStarted}, nil
 	case ours && !j.Final() && (end.Verdict == domain.VerdictStopped || end.Verdict == domain.VerdictLost):
 		// It waits for its next claim, which would count an attempt.
-		return domain.AttemptEnded{Status: domain.JobStarted, Error: putBackText(end.Verdict)}, nil
+		return domain.AttemptEnded{Status: domain.JobStarted, Error: putBackText(j)}, nil
 	}
 	return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out, or it was never its own; what it "+
 		"did is not counted",
 		j.Key(), end.Attempt)
 }
 
-// putBackText is what a worker hears of a job that it gave back.
-func putBackText(v domain.Verdict) string {
-	if v == domain.VerdictLost {
+// putBackText is what a worker hears of a job that it gave back: what was done the first time, whatever it
+// says now.
+func putBackText(j *domain.Job) string {
+	if j.LostAttempt == j.Attempt {
 		return notRenewed
 	}
 	return givenBack
@@ -323,6 +326,7 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 	}
 	key, space, limits := held.Key().String(), layout.SpaceOf(w.Context), e.board.Limits()
 	var rest []string // what is to be written still, as it is written
+	var upTo []int64  // for each of these, which line of the worker's is whole with it; 0: none
 	begun := false
 	for range endTries {
 		rec, err := e.recordForLog(ctx, space, key, lines)
@@ -335,9 +339,15 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		used := logBytesOf(rec)
 		x.log = &logBuffer{x: x, room: e.cfg.LogBytes - used}
 		if !begun { // else all of them are counted already
+			upTo = nil
 			x.log.full = used >= e.cfg.LogBytes
-			for _, l := range lines {
-				x.log.addText(l.Stream, []byte(l.Line))
+			for _, l := range unseen(rec, held.Attempt, lines) {
+				if x.log.addText(l.Stream, []byte(l.Line)); len(upTo) < len(x.log.lines) {
+					upTo = append(upTo, make([]int64, len(x.log.lines)-len(upTo))...)
+				}
+				if len(upTo) > 0 { // else there was no room for it
+					upTo[len(upTo)-1] = l.N
+				}
 			}
 			rest, _ = x.log.take()
 		}
@@ -346,10 +356,13 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 			b := x.heldBatch()
 			b.Equal(key, layout.JobLogBytes, was)
 			x.log.put(&b, part)
+			if n := slices.Max(append(upTo[:len(part):len(part)], 0)); n > 0 {
+				b.Set(key, board.Field{Name: layout.JobLogSeen, Value: seenText(held.Attempt, n)})
+			}
 			if err = e.board.Commit(ctx, b); err != nil {
 				break
 			}
-			begun, rest, was = true, rest[len(part):], x.log.used()
+			begun, rest, upTo, was = true, rest[len(part):], upTo[len(part):], x.log.used()
 		}
 		switch {
 		case lease.IsGone(err):
@@ -359,6 +372,22 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		}
 	}
 	return domain.Unavailablef("the log of job %q changes too quickly; try again", key)
+}
+
+// seenText says up to which line of an attempt its log is written.
+func seenText(attempt, n int64) string {
+	return strconv.FormatInt(attempt, 10) + ":" + strconv.FormatInt(n, 10)
+}
+
+// unseen are those lines of an attempt that are not in its log: where an answer is lost, a worker sends what it
+// has numbered once more. Lines without a number are all new.
+func unseen(rec board.Record, attempt int64, lines []domain.LogLine) []domain.LogLine {
+	of, last, _ := strings.Cut(rec.Get(layout.JobLogSeen), ":")
+	seen, err := strconv.ParseInt(last, 10, 64)
+	if err != nil || of != strconv.FormatInt(attempt, 10) {
+		return lines
+	}
+	return slices.DeleteFunc(slices.Clone(lines), func(l domain.LogLine) bool { return l.N > 0 && l.N <= seen })
 }
 
 // recordForLog reads what lines are added by: how many bytes the log has, and the whole record
@@ -375,7 +404,7 @@ func (e *Engine) recordForLog(ctx context.Context, space board.Space, key string
 		}
 		return recs[0], nil
 	}
-	recs, err := e.board.GetFields(ctx, space, []string{layout.JobLogBytes}, key)
+	recs, err := e.board.GetFields(ctx, space, []string{layout.JobLogBytes, layout.JobLogSeen}, key)
 	if err != nil {
 		return nil, err
 	}
@@ -392,6 +421,9 @@ func checkLines(lines []domain.LogLine) error {
 			l.Stream = "stdout"
 		} else if l.Stream != "stdout" && l.Stream != "stderr" {
 			return domain.Invalidf("stream %.40q: want stdout or stderr", l.Stream)
+		}
+		if lines[i].N < 0 {
+			return domain.Invalidf("line %d: n is %d, want 1 or more, or none", i+1, lines[i].N)
 		}
 		if len(lines[i].Line) > script.MaxLineBytes {
 			return domain.Limitf("line %d has %d bytes, the limit is %d: write several", i+1, len(lines[i].Line), script.MaxLineBytes)

@@ -40,6 +40,7 @@ type Job struct {
 	lines   []domain.LogLine // those on their way are not among them
 	bytes   int              // what these count
 	missing int              // lines that were dropped just before these
+	count   int64            // lines so far
 	timer   *time.Timer
 	closed  bool
 	wg      sync.WaitGroup
@@ -104,7 +105,8 @@ func (j *Job) write(stream, text string) {
 // add keeps one line.
 func (j *Job) add(stream, line string) {
 	line = strings.ToValidUTF8(line, "\uFFFD")
-	j.lines, j.bytes = append(j.lines, domain.LogLine{Stream: stream, Line: line}), j.bytes+len(line)+lineCost
+	j.count++
+	j.lines, j.bytes = append(j.lines, domain.LogLine{Stream: stream, Line: line, N: j.count}), j.bytes+len(line)+lineCost
 	j.drop()
 }
 
@@ -232,8 +234,11 @@ func marked(missing int, lines []domain.LogLine) []domain.LogLine {
 	if missing == 0 {
 		return lines
 	}
-	text := fmt.Sprintf("%d lines are missing here: they could not be sent", missing)
-	return append([]domain.LogLine{{Stream: "stderr", Line: text}}, lines...)
+	mark := domain.LogLine{Stream: "stderr", Line: fmt.Sprintf("%d lines are missing here: they could not be sent", missing)}
+	if len(lines) > 0 {
+		mark.N = lines[0].N - 1 // it stands for those before
+	}
+	return append([]domain.LogLine{mark}, lines...)
 }
 
 // run is a job that runs.

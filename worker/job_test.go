@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,6 +54,9 @@ func (r *rig) same(what string, got, want []string) {
 	}
 }
 
+// errUnheard says that a node has done what it was asked, and was not heard.
+var errUnheard = domain.Unavailablef("the answer was lost")
+
 // What a function logs just before its end comes, however much it is, also where the node does
 // not take it at once.
 func TestAllLinesComeWithTheEnd(t *testing.T) {
@@ -61,6 +65,7 @@ func TestAllLinesComeWithTheEnd(t *testing.T) {
 		lines   []string
 		refusal error // of the first three requests
 	}{
+		{"a node whose answers are lost", numbered(0, 3000, 1), errUnheard},
 		{"one more than go with an end", numbered(0, 1001, 1), nil},
 		{"more bytes than go with an end", numbered(0, 200, 3000), nil},
 		{"lines of many bytes", numbered(0, 100, 9000), nil},
@@ -78,12 +83,17 @@ func TestAllLinesComeWithTheEnd(t *testing.T) {
 					})
 				})
 				refusals := 3
+				refuse := func() error {
+					if refusals--; refusals >= 0 {
+						return tt.refusal
+					}
+					return nil
+				}
 				r.set(func(n *near) {
-					n.lines = func() error {
-						if refusals--; refusals >= 0 {
-							return tt.refusal
-						}
-						return nil
+					if errors.Is(tt.refusal, errUnheard) {
+						n.heard = refuse // what was written is sent again, and is there once
+					} else {
+						n.lines = refuse
 					}
 				})
 				r.submit(1, "x")

@@ -39,6 +39,7 @@ type near struct {
 	late  time.Duration // by how much the next jobs that it gives come late
 	// lines is asked before lines are taken. nil: they are.
 	lines func() error
+	heard func() error // is asked for what becomes of the answer to lines that are written; nil: it is heard
 }
 
 func (n *near) reach() error {
@@ -108,7 +109,11 @@ func (n *near) LogWork(ctx context.Context, w domain.Worker, held domain.HeldAtt
 			return err
 		}
 	}
-	return n.engine.LogFor(ctx, as(w), held, lines)
+	err := n.engine.LogFor(ctx, as(w), held, lines)
+	if n.set(func(n *near) { ask = n.heard }); err == nil && ask != nil {
+		err = ask()
+	}
+	return err
 }
 
 // taken refuses a body that is too long, as a door does.

@@ -335,13 +335,17 @@ def test_lines_that_were_on_their_way_in_vain_are_missing_with_those_behind_them
 
     job = make_job()
     write(job, 10)
-    assert texts(job.take()) == [f"line {n}" for n in range(10)]
+    first = job.take()
+    assert texts(first) == [f"line {n}" for n in range(10)]
+    assert [line["n"] for line in first] == list(range(1, 11))
     write(job, 10, 20)
     job.unsent()
     assert texts(job.take()) == [f"line {n}" for n in range(20)]
     write(job, 20, 10_025)
     job.unsent()
-    assert texts(job.take()) == [MISSING.format(25), *[f"line {n}" for n in range(25, 1024)]]
+    behind = job.take()
+    assert texts(behind) == [MISSING.format(25), *[f"line {n}" for n in range(25, 1024)]]
+    assert [line["n"] for line in behind[:2]] == [25, 26]  # a line keeps its number, and the mark has that of the last missing one
     assert job.sent()
     assert texts(job.close()) == [MISSING.format(8002), *[f"line {n}" for n in range(9026, 10_025)]]
 

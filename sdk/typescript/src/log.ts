@@ -29,6 +29,8 @@ export class JobLog {
   #bytes = 0;
   /** How many were dropped just before them. */
   #missing = 0;
+  /** How many lines there were so far. */
+  #count = 0;
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #closed = false;
@@ -42,7 +44,7 @@ export class JobLog {
     if (this.#closed) return;
     for (const whole of text.toWellFormed().split("\n")) {
       for (const line of cut(whole)) {
-        this.#lines.push({ stream, line });
+        this.#lines.push({ stream, line, n: ++this.#count }); // by its number a node knows one that it has written already
         this.#bytes += Buffer.byteLength(line) + lineCost;
       }
       // Now and then: each time moves what is kept.
@@ -152,8 +154,12 @@ export class JobLog {
 const bytesOf = (lines: LogLine[]): number => lines.reduce((n, l) => n + Buffer.byteLength(l.line) + lineCost, 0);
 
 /** Lines behind one that says how many are missing before them. */
-const marked = (missing: number, lines: LogLine[]): LogLine[] =>
-  missing === 0 ? lines : [{ stream: "stderr", line: `${missing} lines are missing here: they could not be sent` }, ...lines];
+const marked = (missing: number, lines: LogLine[]): LogLine[] => {
+  if (missing === 0) return lines;
+  const mark: LogLine = { stream: "stderr", line: `${missing} lines are missing here: they could not be sent` };
+  // It stands for those before.
+  return [lines[0]?.n === undefined ? mark : { ...mark, n: lines[0].n - 1 }, ...lines];
+};
 
 /** Cuts a line that is too long into several. */
 function* cut(line: string): Generator<string> {

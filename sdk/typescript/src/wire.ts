@@ -413,6 +413,7 @@ export type Verdict = "succeeded" | "failed" | "errored" | "timeout" | "stopped"
 export interface LogLine {
   stream?: string;
   line: string;
+  n?: number;
 }
 
 export interface Finished {

@@ -84,6 +84,20 @@ for (const fails of [false, true]) {
   });
 }
 
+test("a line that is sent again has the number that it had", async () => {
+  const log = new JobLog();
+  log.add("stdout", "one\ntwo");
+  const numbers: (number | undefined)[] = [];
+  const send = async (lines: { n?: number }[]) => void numbers.push(...lines.map((l) => l.n));
+  await assert.rejects(log.sendFirst(async (lines) => {
+    await send(lines);
+    throw new Error("the answer was lost");
+  }), /lost/);
+  log.add("stdout", "three");
+  await log.sendFirst(send);
+  assert.deepEqual(numbers, [1, 2, 1, 2, 3]);
+});
+
 test("lines that cannot be sent wait again, in order", async () => {
   const log = new JobLog();
   const lines = Array.from({ length: 2_500 }, (_, i) => `line ${i}`);

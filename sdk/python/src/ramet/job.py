@@ -57,6 +57,7 @@ class Job:
         self._lines: deque[wire.LogLine] = deque()  # those on their way are not among them
         self._bytes = 0  # what these count
         self._missing = 0  # lines that were dropped just before these
+        self._count = 0  # lines so far
         self._away: tuple[int, list[wire.LogLine]] = 0, []  # lines on their way, and how many are missing before them
         self._closed = False
 
@@ -161,6 +162,9 @@ class Job:
         with self._lock:
             if self._closed:
                 return
+            for each in lines:  # by its number a node knows one that it has written already
+                self._count += 1
+                each["n"] = self._count
             self._lines += lines
             self._bytes += _bytes(lines)
             self._drop()
@@ -239,7 +243,10 @@ def _marked(missing: int, lines: list[wire.LogLine]) -> list[wire.LogLine]:
     """Put lines behind one that says how many are missing before them."""
     if not missing:
         return lines
-    return [{"stream": "stderr", "line": f"{missing} lines are missing here: they could not be sent"}, *lines]
+    mark: wire.LogLine = {"stream": "stderr", "line": f"{missing} lines are missing here: they could not be sent"}
+    if lines and "n" in lines[0]:
+        mark["n"] = lines[0]["n"] - 1  # it stands for those before
+    return [mark, *lines]
 
 
 def _bytes(lines: list[wire.LogLine]) -> int:

@@ -277,6 +277,7 @@ class _LogLine(TypedDict):
 
 class LogLine(_LogLine, total=False):
     stream: str
+    n: int
 
 
 class _AttemptEnd(TypedDict):
