@@ -21,7 +21,8 @@ import (
 // What a plan takes for itself that a message has brought, so that others cannot have it, is of its
 // sender's own: its trigger, its place as the only one alive, its concurrency and rate keys. It may
 // have the name of a blueprint here, and would else be found in that one's stead, or keep it from
-// running. So it is when somebody here runs the flow once more: it is the same plan of the same sender's. A blueprint of the context takes what it names as ever, whoever asks for it: he has the
+// running. So it is when somebody here runs the flow once more: it is the same plan of the same
+// sender's. A blueprint of the context takes what it names as ever, whoever asks for it: he has the
 // right to.
 
 // checkMessage looks at what a message asks for.

@@ -80,7 +80,8 @@ func TestListsOfFieldsAreThoseThatWere(t *testing.T) {
 	}{
 		"flow line": {FlowLine, "id caller_id context_id created_at updated_at status reason error blueprint version hash trigger on_error " +
 			"hook_failed hook_errored hook_succeeded hook_cancelled hook_late priority paused parent " +
-			"cancel schedule backfill called_by message sender trace_id started_ms finished_ms after_ms duration retention stepped retried rerun_of rerun_by progress awaits"},
+			"cancel schedule backfill called_by message sender trace_id started_ms finished_ms after_ms duration retention stepped retried rerun_of rerun_by " +
+			"progress awaits"},
 		"flow payload": {flowTable.payload(), "env_vars result error params"},
 		"job line": {JobLine, "context_id script_type timeout retries prerequisites dependends depends created_at updated_at status priority not_before " +
 			"for_runner prerequisite_timeout trace_id reason error exit_code attempt losses lost_attempt failures runner_id lease_owner cancel waits unmet followers " +

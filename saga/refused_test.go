@@ -37,7 +37,8 @@ func TestARefusedCommandComesBack(t *testing.T) {
 		defer r.work(cfg)()
 		time.Sleep(time.Minute)
 		x := r.instance(shop, "s", "1")
-		if data := string(x.Data); x.State != "closed" || !strings.Contains(data, `"error":"gateway refuses the command: `) || !strings.Contains(data, `"reason":"refused"`) ||
+		if data := string(x.Data); x.State != "closed" || !strings.Contains(data, `"error":"gateway refuses the command: `) ||
+			!strings.Contains(data, `"reason":"refused"`) ||
 			!strings.Contains(data, `"aggregate_id":"7"`) || !strings.Contains(data, `"trace":"t-1"`) || len(x.Steps) != 0 {
 			t.Errorf("got state %s, %d steps, %s", x.State, len(x.Steps), data)
 		}

@@ -274,7 +274,8 @@ func (r *reasons) messages() {
 }
 
 func (r *reasons) standings() {
-	s := domain.EffectStatus{Name: "go", Target: "bank", Breaker: []domain.BreakerState{domain.BreakerClosed, domain.BreakerOpen, domain.BreakerTrial}[r.rand.IntN(3)]}
+	breakers := []domain.BreakerState{domain.BreakerClosed, domain.BreakerOpen, domain.BreakerTrial}
+	s := domain.EffectStatus{Name: "go", Target: "bank", Breaker: breakers[r.rand.IntN(3)]}
 	if s.Breaker != domain.BreakerClosed || r.one(2) {
 		s.Error = "no answer"
 	}
@@ -337,9 +338,10 @@ func TestExplainListsAuditAndDoctorAgree(t *testing.T) {
 			r.attended(r.compare)
 		})
 	}
-	for _, want := range []string{"job ended", "job mended", "job lacking", "job moves", "flow held", "flow mended", "flow lacking", "schedule late", "schedule paused",
-		"schedule lacks", "schedule refused", "schedule waits", "schedule on", "listener paused", "listener lacks", "listener waits", "instance held", "instance paused",
-		"instance stuck", "instance timer", "instance events", "instance ended", "message moves", "message mended", "message held", "effect breaker open", "effect on trial"} {
+	for _, want := range []string{"job ended", "job mended", "job lacking", "job moves", "flow held", "flow mended", "flow lacking", "schedule late",
+		"schedule paused", "schedule lacks", "schedule refused", "schedule waits", "schedule on", "listener paused", "listener lacks", "listener waits",
+		"instance held", "instance paused", "instance stuck", "instance timer", "instance events", "instance ended", "message moves", "message mended",
+		"message held", "effect breaker open", "effect on trial"} {
 		if seen[want] == 0 {
 			t.Errorf("there was no %s, but %v", want, seen)
 		}
@@ -582,7 +584,8 @@ func (r *reasons) instanceAgrees(f *found, in *domain.SagaInstance, x domain.Sag
 			}
 			how, why := e.Stands()
 			text := a.String()
-			if says := strings.Contains(text, "is open"); says != (how == domain.EffectOpen) || strings.Contains(text, "lets one call through") != (how == domain.EffectOnTrial) ||
+			open, trial := strings.Contains(text, "is open"), strings.Contains(text, "lets one call through")
+			if open != (how == domain.EffectOpen) || trial != (how == domain.EffectOnTrial) ||
 				how == domain.EffectPaused && !strings.Contains(text, why) {
 				r.wrong("%s: effect %s is listed as %s, and explained as %s", x.Key, e.Name, how, text)
 			}
