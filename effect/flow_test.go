@@ -114,8 +114,10 @@ func TestABreakerSparesATarget(t *testing.T) {
 		if n := calls(); n != 3 {
 			t.Errorf("got %d calls, want the 3 that opened the breaker", n)
 		}
-		if s := w.List(r.Context())[0]; s.Breaker != domain.BreakerOpen || s.OpenMs <= 0 || s.Error != "no luck" || !strings.Contains(s.Paused, "breaker") {
+		if s := w.List(r.Context())[0]; s.Breaker != domain.BreakerOpen || s.OpenMs <= 0 || s.Error != "no luck" || s.Paused != "" {
 			t.Errorf("got %+v", s)
+		} else if is, why := s.Stands(); is != domain.EffectOpen || why != "its target is left alone; the last error: no luck" {
+			t.Errorf("it stands as %s: %s", is, why)
 		}
 		after(10 * time.Minute)
 		if n := calls(); n < 3+7 || n > 3+10 {

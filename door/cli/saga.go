@@ -109,7 +109,7 @@ func (a *app) applySagas(ctx context.Context, n *client.Client, list []*domain.S
 func (a *app) sagaCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check FILE...", Short: "Say what is wrong with sagas; no node is needed", Args: cobra.MinimumNArgs(1),
-		Example: "  ramet saga check order.yaml",
+		Example: "  ramet saga check order.yaml\n  ramet saga check order.yaml refund.yaml",
 		RunE: func(c *cobra.Command, files []string) error {
 			node := &effectsLook{a: a}
 			defer node.close()
