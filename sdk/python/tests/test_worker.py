@@ -345,7 +345,7 @@ def test_lines_that_were_on_their_way_in_vain_are_missing_with_those_behind_them
     job.unsent()
     behind = job.take()
     assert texts(behind) == [MISSING.format(25), *[f"line {n}" for n in range(25, 1024)]]
-    assert [line["n"] for line in behind[:2]] == [25, 26]  # a line keeps its number, and the mark has that of the last missing one
+    assert [line["n"] for line in behind[:2]] == [25, 26]  # the mark has the number of the last missing one
     assert job.sent()
     assert texts(job.close()) == [MISSING.format(8002), *[f"line {n}" for n in range(9026, 10_025)]]
 
