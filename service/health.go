@@ -5,13 +5,21 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
-// This file says whether requests should be sent to this node. Whoever shows that asks
-// here: /health, /ready and node.info.
+// This file says whether requests should be sent to this node, and what it stands on that does not
+// answer. Whoever shows that asks here: /health, /ready, node.info, and pages that wait for an answer.
 
-// healthTime bounds one look at what the node stands on.
-const healthTime = 5 * time.Second
+const (
+	// healthTime bounds one look at what the node stands on.
+	healthTime = 5 * time.Second
+	// infoTime is how long node.info waits for a look: pages stand on it, and say what is known.
+	infoTime = 800 * time.Millisecond
+	// silentTime is how long it waits where the last look had no answer in that time.
+	silentTime = 50 * time.Millisecond
+)
 
 // Health is how the node stands now.
 type Health struct {
@@ -31,11 +39,14 @@ func (h Health) Away() bool { return h.Board != "" || h.Streams != "" }
 func (h Health) Ready() bool { return !h.Stopping && !h.Away() }
 
 // Health looks at what the node stands on. What it finds is not for everybody to read.
-func (s *Service) Health(ctx context.Context) Health {
+func (s *Service) Health(ctx context.Context) Health { return s.health(ctx, healthTime) }
+
+// health is [Service.Health] that waits so long for each look at most.
+func (s *Service) health(ctx context.Context, patience time.Duration) Health {
 	h := Health{Stopping: !s.parts.Info().Ready}
 	var both sync.WaitGroup
-	both.Go(func() { h.Board = trouble(ctx, s.parts.Board, "the board gives no answer") })
-	both.Go(func() { h.Streams = trouble(ctx, s.parts.Streams, "the server of the event streams gives no answer") })
+	both.Go(func() { h.Board = s.board.trouble(ctx, patience) })
+	both.Go(func() { h.Streams = s.streams.trouble(ctx, patience) })
 	both.Wait()
 	if err := s.parts.Intake(); err != nil {
 		h.Disk = err.Error()
@@ -43,20 +54,144 @@ func (s *Service) Health(ctx context.Context) Health {
 	return h
 }
 
-// trouble is what a look found wrong, and silent where it had no answer in time; "" where
-// all is well, or where there is nothing to look at.
-func trouble(ctx context.Context, look func(ctx context.Context) error, silent string) string {
-	if look == nil {
-		return ""
+// outlook looks at one thing that the node stands on, once for all who ask at a time. A look goes on
+// for [healthTime] at most when nobody waits for it any more. Its zero value looks at nothing.
+type outlook[T any] struct {
+	of  string // what is looked at, in a sentence
+	ask func(ctx context.Context) (T, error)
+
+	mu    sync.Mutex
+	under *look[T] // nil: nobody looks
+	// last is what was found last, err why nothing was; silent is since when no look had an answer
+	// within the time that somebody waited.
+	last   T
+	err    error
+	silent time.Time
+}
+
+// finds is a look that finds nothing but trouble; nil where nobody looks.
+func finds(trouble func(context.Context) error) func(context.Context) (struct{}, error) {
+	if trouble == nil {
+		return nil
 	}
-	short, cancel := context.WithTimeout(ctx, healthTime)
-	defer cancel()
-	switch err := look(short); {
-	case err == nil:
-		return ""
-	case errors.Is(err, context.DeadlineExceeded):
-		return silent
-	default:
+	return func(ctx context.Context) (struct{}, error) { return struct{}{}, trouble(ctx) }
+}
+
+// look is one that is under way.
+type look[T any] struct {
+	began time.Time
+	done  chan struct{} // closed when what it found is in the outlook
+}
+
+// trouble is what a look finds wrong; "" where all is well, or where there is nothing to look at.
+func (o *outlook[T]) trouble(ctx context.Context, patience time.Duration) string {
+	if _, err := o.get(ctx, patience); err != nil {
 		return err.Error()
+	}
+	return ""
+}
+
+// get is what a look finds. Where it finds nothing in time, that is what was found last, and an error
+// that says since when there is no answer.
+func (o *outlook[T]) get(ctx context.Context, patience time.Duration) (T, error) {
+	var none T
+	if o.ask == nil {
+		return none, nil
+	}
+	o.mu.Lock()
+	under := o.under
+	if under == nil {
+		under = &look[T]{began: time.Now(), done: make(chan struct{})}
+		o.under = under
+		go o.look(ctx, under)
+	}
+	if !o.silent.IsZero() && patience < healthTime {
+		patience = min(patience, silentTime)
+	}
+	o.mu.Unlock()
+	late := time.NewTimer(patience - time.Since(under.began))
+	defer late.Stop()
+	answered := true
+	select {
+	case <-under.done:
+	case <-late.C:
+		answered = false
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !answered && o.silent.IsZero() {
+		o.silent = under.began
+	}
+	if o.silent.IsZero() {
+		return o.last, o.err
+	}
+	return o.last, &silence{o.of, o.silent, o.err}
+}
+
+// silence is that something gives no answer, or none in time: why is then what it said at last.
+type silence struct {
+	of    string
+	since time.Time
+	why   error
+}
+
+func (s *silence) Error() string {
+	text := s.of + " gives no answer since " + s.since.UTC().Format("2006-01-02 15:04:05 MST")
+	if s.why != nil {
+		text += ": " + s.why.Error()
+	}
+	return text
+}
+
+func (s *silence) Is(kind error) bool { return kind == domain.ErrUnavailable }
+
+// quietTime is after how long of an operation it is asked whether what it waits for answers at all.
+const quietTime = 200 * time.Millisecond
+
+// WhileAnswering is a context that ends when it is found that the board gives no answer, or the
+// archive where that is asked for, with a cause that says since when; what is slow goes on. stop is
+// called when it is not needed any more.
+func (c Caller) WhileAnswering(ctx context.Context, archive bool) (while context.Context, stop func()) {
+	while, end := context.WithCancelCause(ctx)
+	asking := time.AfterFunc(quietTime, func() {
+		ask := func(o *outlook[struct{}]) {
+			if _, err := o.get(while, infoTime-quietTime); errors.As(err, new(*silence)) {
+				end(err)
+			}
+		}
+		var both sync.WaitGroup
+		both.Go(func() { ask(&c.api.board) })
+		if archive {
+			both.Go(func() { ask(&c.api.archive) })
+		}
+		both.Wait()
+	})
+	return while, func() {
+		asking.Stop()
+		end(context.Canceled)
+	}
+}
+
+// look looks, for all who ask meanwhile.
+func (o *outlook[T]) look(ctx context.Context, under *look[T]) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTime) // others wait for it, too
+	defer cancel()
+	found, err := o.ask(ctx)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer close(under.done)
+	o.under = nil
+	switch silent := errors.Is(err, context.DeadlineExceeded); {
+	case silent || err != nil && time.Since(under.began) >= infoTime:
+		if o.err = err; silent {
+			o.err = nil // since when is what there is to say
+		}
+		if o.silent.IsZero() {
+			o.silent = under.began
+		}
+	default:
+		o.last, o.err, o.silent = found, err, time.Time{}
 	}
 }

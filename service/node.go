@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
@@ -27,14 +28,15 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		return api.Info{}, err
 	}
 	whole := c.api.parts.Info()
-	health := c.api.Health(ctx)
-	whole.Ready = health.Ready()
 	if c.who.Operates(domain.VerbInspect, c.group) {
-		short, cancel := context.WithTimeout(ctx, time.Second)
+		short, cancel := context.WithTimeout(ctx, infoTime)
 		defer cancel()
-		archived := make(chan error, 1) // beside: a silent archive hides nothing of what the board tells
-		go func() { archived <- c.api.parts.Archive.Ping(short) }()
-		strange, _ := c.api.parts.Records.Unreadable(short) // what node this is, is told without the board, too
+		var health Health
+		var beside sync.WaitGroup // what is silent hides nothing of what the others tell
+		beside.Go(func() { health = c.api.health(ctx, infoTime) })
+		beside.Go(func() { whole.ArchiveError = c.api.archive.trouble(ctx, infoTime) })
+		beside.Go(func() { whole.Settings, _ = c.api.settings.get(ctx, infoTime) }) // what is away is told elsewhere
+		strange, _ := c.api.parts.Records.Unreadable(short)                         // what node this is, is told without the board, too
 		for _, u := range strange[:min(len(strange), maxUnreadable)] {
 			whole.Unreadable = append(whole.Unreadable, u.Name)
 		}
@@ -52,15 +54,13 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		if a, late, err := clockwork.Overdue(short, c.api.parts.Records); err == nil && late > 0 {
 			whole.LateAlarm = &api.LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}
 		}
-		c.api.standsOn(short, &whole)
-		if err := <-archived; err != nil {
-			whole.ArchiveError = err.Error()
-		}
-		whole.NowMs = time.Now().UnixMilli()
+		c.api.standsOn(&whole)
+		beside.Wait()
+		whole.NowMs, whole.Ready = time.Now().UnixMilli(), health.Ready()
 		whole.BoardError, whole.StreamError, whole.DiskError = health.Board, health.Streams, health.Disk
 		return whole, nil
 	}
-	i := api.Info{Name: whole.Name, Version: whole.Version, Durability: whole.Durability, Ready: whole.Ready}
+	i := api.Info{Name: whole.Name, Version: whole.Version, Durability: whole.Durability, Ready: c.api.health(ctx, infoTime).Ready()}
 	var seen []string
 	for _, s := range whole.Sagas {
 		number, _, _ := strings.Cut(s, ":")
@@ -81,10 +81,7 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 }
 
 // standsOn says what the node stands on.
-func (s *Service) standsOn(ctx context.Context, i *api.Info) {
-	if s.parts.Settings != nil {
-		i.Settings = s.parts.Settings(ctx)
-	}
+func (s *Service) standsOn(i *api.Info) {
 	if s.parts.Certificates != nil {
 		i.Certificates = s.parts.Certificates()
 	}

@@ -176,7 +176,7 @@ type Parts struct {
 	// Settings are sentences about servers that are set in a way that costs something,
 	// Certificates those by which the node is known, Sizes what it knows of what is kept.
 	// Default: nobody says.
-	Settings     func(ctx context.Context) []api.Setting
+	Settings     func(ctx context.Context) ([]api.Setting, error)
 	Certificates func() []api.Certificate
 	Sizes        func() []api.Size
 	// Board looks whether the board takes what is written. Default: nobody looks.
@@ -197,6 +197,9 @@ type Service struct {
 	parts Parts
 	log   *slog.Logger
 	turns turns.Turns // of conditions on lists
+	// What the node stands on.
+	board, streams, archive outlook[struct{}]
+	settings                outlook[[]api.Setting]
 }
 
 // New returns the operations on these parts.
@@ -224,6 +227,10 @@ func New(p Parts) *Service {
 		p.Audit = noAuditLog{}
 	}
 	a := &Service{parts: p, log: log}
+	a.board.of, a.board.ask = "the board", finds(p.Board)
+	a.streams.of, a.streams.ask = "the server of the event streams", finds(p.Streams)
+	a.archive.of, a.archive.ask = "the archive", finds(p.Archive.Ping)
+	a.settings.of, a.settings.ask = "a server", p.Settings
 	if p.Bulks != nil {
 		p.Bulks.Serve(doer{a})
 	}

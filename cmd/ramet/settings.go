@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
@@ -64,7 +65,7 @@ func certificate(of, file string) api.Certificate {
 }
 
 // settings are sentences about servers that are set in a way that costs something.
-func (p *parts) settings(ctx context.Context) (list []api.Setting) {
+func (p *parts) settings(ctx context.Context) (list []api.Setting, err error) {
 	for _, of := range []struct {
 		name  string
 		store any
@@ -75,12 +76,13 @@ func (p *parts) settings(ctx context.Context) (list []api.Setting) {
 		if !can {
 			continue
 		}
-		texts, _ := asked.Settings(ctx) // one that is away is told elsewhere
+		texts, trouble := asked.Settings(ctx)
+		err = cmp.Or(err, trouble)
 		for _, text := range texts {
 			list = append(list, api.Setting{Of: of.name, Text: text})
 		}
 	}
-	return list
+	return list, err
 }
 
 // sizes are what is kept, as the metrics say it.

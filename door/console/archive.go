@@ -15,6 +15,9 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
+// archivePages is in the path of pages that are nothing without the archive.
+const archivePages = "/archive"
+
 func (c *Console) mountArchive() {
 	c.inContext("GET archive", (*visit).archivePage)
 	c.inContext("GET archive/record", (*visit).recordPage)
@@ -31,6 +34,13 @@ const (
 type silence struct {
 	mu sync.Mutex
 	at time.Time
+}
+
+// note notes that it did not answer.
+func (s *silence) note(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = now
 }
 
 // beside asks the archive for what a page shows beside other things. ok is false where there is none,
@@ -50,9 +60,7 @@ func (v *visit) beside(f api.ArchiveFilter) (found api.ArchivePage, ok bool, err
 	case notThere(err):
 		return found, false, nil
 	case errors.Is(err, domain.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded):
-		s.mu.Lock()
-		s.at = v.now
-		s.mu.Unlock()
+		s.note(v.now)
 		return found, false, nil
 	}
 	return found, err == nil, err

@@ -155,6 +155,11 @@ func (c *Console) Page(w nethttp.ResponseWriter, r *nethttp.Request, who identit
 		most = maxText
 	}
 	r.Body = nethttp.MaxBytesReader(w, r.Body, most)
+	if r.Method == nethttp.MethodGet && v.signedIn() { // what changes something is not ended on the way
+		ctx, stop := caller.WhileAnswering(r.Context(), strings.Contains(r.URL.Path, archivePages))
+		defer stop()
+		r = r.WithContext(ctx)
+	}
 	c.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
 }
 
@@ -205,6 +210,7 @@ type visit struct {
 	tenant  domain.Tenant          // the context of the page; ID 0: none
 	jobs    map[string]*domain.Job // that openJob has read, by key
 	made    []*domain.Job          // that jobsMade has read
+	node    *api.Info              // that info has read
 	// refusal is why an action was refused whose page is shown again, at its own address.
 	refusal   error
 	refusedAt string
@@ -318,6 +324,9 @@ func (v *visit) mayOnNode(op *api.Operation) bool {
 
 // fail answers with a page that says what went wrong.
 func (v *visit) fail(err error) {
+	if silent := context.Cause(v.r.Context()); errors.Is(silent, domain.ErrUnavailable) {
+		err = silent
+	}
 	f, known := api.FailureOf(err)
 	text := err.Error()
 	if !known {

@@ -48,7 +48,7 @@ func (v *visit) operatePage(name string, s *sentence, command []string, b *listB
 
 // healthPage shows what `ramet doctor` finds, but repairs nothing: that is an action.
 func (v *visit) healthPage() error {
-	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
+	info, err := v.info()
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (v *visit) nodesPage() error {
 	if err != nil {
 		return err
 	}
-	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
+	info, err := v.info()
 	if err != nil {
 		return err
 	}

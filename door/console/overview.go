@@ -105,7 +105,7 @@ func (v *visit) home() error {
 func (v *visit) overviewPage() error {
 	b := &overviewBody{Make: v.command("flow", "submit", "nightly.yaml")}
 	var err error
-	if b.Info, err = call(v, api.NodeInfo, api.NodeInfoParams{}); err != nil {
+	if b.Info, err = v.info(); err != nil {
 		return err
 	}
 	wrong, err := v.flowsOf(domain.FlowError, wrongLook)

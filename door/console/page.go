@@ -103,7 +103,7 @@ func (v *visit) complete(p *page) error {
 	}
 	p.Context, p.Faults = v.tenant, v.faultActions()
 	p.Rail = v.rail(p.Noun)
-	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
+	info, err := v.info()
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,21 @@ func (v *visit) complete(p *page) error {
 	list, err := call(v, api.ContextList, api.ListContextsParams{Limit: contextsMost})
 	p.Contexts = list.Contexts
 	return err
+}
+
+// info says what node this is, and what it stands on: it is asked once for a page.
+func (v *visit) info() (api.Info, error) {
+	if v.node != nil {
+		return *v.node, nil
+	}
+	info, err := call(v, api.NodeInfo, api.NodeInfoParams{})
+	if err == nil {
+		v.node = &info
+	}
+	if info.ArchiveError != "" {
+		v.console.silence.note(v.now)
+	}
+	return info, err
 }
 
 // rail are the nouns, in the order in which people come for them.
