@@ -10,6 +10,9 @@ import (
 // Box is a place in a drawing, in pixels from its left upper corner.
 type Box struct{ X, Y, Width, Height float64 }
 
+// Spot is a point in a drawing.
+type Spot struct{ X, Y float64 }
+
 // Band is where the nodes of a phase stand.
 type Band struct {
 	Phase int
@@ -21,6 +24,7 @@ type Placed struct {
 	Width, Height float64
 	Nodes         []Box    // in the graph's order
 	Edges         []string // in the graph's order, as data of an SVG path
+	Labels        []Spot   // where something can be written on each edge: in the middle of its first bend
 	// Bands are those of the phases, where there is more than one.
 	Bands []Band
 }
@@ -115,6 +119,9 @@ func (p *placing) edge(i int) string {
 			toX += p.middle(spot) - p.half(spot)
 		}
 		bend := (toX - x) / 2
+		if s == route[1] {
+			p.Labels = append(p.Labels, Spot{x + bend, (y + toY) / 2})
+		}
 		fmt.Fprintf(&d, "C%.0f %.0f %.0f %.0f %.0f %.0f", x+bend, y, toX-bend, toY, toX, toY)
 		x, y = toX, toY
 		if spot != last {

@@ -13,5 +13,8 @@
 // doors show. An error of no kind is ours to mend: it is written to the log
 // with the request's id, and the caller sees that id only.
 //
-// The package has no goroutines.
+// # Goroutines
+//
+// One for each look at the board, the streams, the archive or their settings that is under way; it ends
+// within five seconds.
 package service

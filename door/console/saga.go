@@ -45,8 +45,9 @@ type sagaBody struct {
 	Filtered bool
 	Many     *many
 	Make     string
-	// States are what it does in each state, on the second.
-	States []stateRow
+	// States are what it does in each state, on the second, and Machine their drawing.
+	States  []stateRow
+	Machine *drawnMachine
 	// Lags are its partitions, on the third.
 	Lags []domain.SagaLag
 }
@@ -134,7 +135,7 @@ func (v *visit) sagaPage() error {
 	case "instances":
 		command, err = v.fillInstances(b)
 	case "states":
-		b.States = statesOf(s.Definition)
+		b.States, b.Machine = statesOf(s.Definition), v.machineOf(s.Definition, nil, nil)
 	case "lag":
 		var lags api.SagaLags
 		lags, err = call(v, api.SagaLag, api.NameSagaParams{Context: v.tenant.ID, Name: name})

@@ -61,7 +61,8 @@ func TestASagaWithItsInstances(t *testing.T) {
 	r.stands("ann", "held")
 	b.has(b.get(200, path("sagas/order")), ">ann<", "held", "running", "ramet saga instances order --context 7")
 	b.has(b.get(200, path("sagas/order?where=")+url.QueryEscape(`state == "shipped"`)), "No instance is like that")
-	b.has(b.get(200, path("sagas/order?tab=states")), "handles Held, Shipped; defers Freed; ignores all others", "after 2 h 00 m: Late", "succeeded")
+	b.has(b.get(200, path("sagas/order?tab=states")), "States and the ways between them", "held to open: Freed<", `href="/console/c/7/sagas/order?state=open"`,
+		"handles Held, Shipped; defers Freed; ignores all others", "after 2 h 00 m: Late", "succeeded")
 	b.has(b.get(200, path("sagas/order?tab=lag")), "AGGREGATE_EVENTS")
 	b.get(404, path("sagas/nowhere"))
 
@@ -76,7 +77,8 @@ func TestASagaWithItsInstances(t *testing.T) {
 	b.post(200, path("sagas/order/resume"))
 
 	a := b.get(200, path("sagas/order/instance?id=ann"))
-	b.has(a, "held → open", "open → held", "Held ×2", "<title>held: running", `data-live="/console/live?page=`, "Pause",
+	b.has(a, "held → open", "open → held", "open to held: Held, taken as number 2, 4", "held to open: Freed, taken as number 3",
+		"<title>held, running, is here now", `class="edge" d="M482 `, "open to shipped: Shipped<", "ends, succeeded", `data-live="/console/live?page=`, "Pause",
 		"ramet saga history order ann --context 7")
 	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=data")), "&#34;last&#34;: &#34;Held&#34;")
 	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=steps")), "It has asked for no effect")

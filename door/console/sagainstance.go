@@ -20,7 +20,7 @@ type instanceBody struct {
 	Actions []action // of one that has ended
 	Tabs    []tab
 	Tab     string
-	Machine *machine
+	Machine *drawnMachine
 	Lines   []transition
 	Pager   pager
 	// Older says that there are more transitions than the pages have.
@@ -120,7 +120,12 @@ func (v *visit) instancePage() error {
 	if err != nil {
 		return err
 	}
-	b.Machine = machineOf(lines, i)
+	// It stands also where somebody has deleted the definition that it is pinned to.
+	s, err := call(v, api.SagaShow, api.SagaParams{Context: v.tenant.ID, Name: p.Name, Version: i.Definition})
+	if err != nil && !notThere(err) {
+		return err
+	}
+	b.Machine = v.machineOf(s.Definition, lines, i)
 	for _, t := range instanceTabs {
 		if t.Key == v.r.FormValue("tab") {
 			b.Tab = t.Key

@@ -80,7 +80,7 @@ var may = map[string][]string{
 	"door/http": {"tracing", "api", "docs", "service", "identity", "identity/cookie", "internal/budget", "internal/peer", "internal/intake",
 		"webhook"},
 	"doctor":       {"api", "queue"},
-	"door/console": {"api", "blueprint", "clockwork/timetable", "doctor", "door/http", "durable", "identity", "service"},
+	"door/console": {"api", "blueprint", "clockwork/timetable", "doctor", "door/http", "durable", "identity", "saga/machine", "service"},
 	"door/resp":    {"api", "service", "board", "identity", "identity/cookie", "internal/budget", "internal/peer", "keyspace"},
 	"door/cli": {"api", "artifact", "clockwork/timetable", "work/taker",
 		"durable", "durable/shell", "service", "archive", "backup", "blueprint", "blueprint/trial", "client", "doctor", "document",
