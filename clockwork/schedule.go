@@ -116,7 +116,7 @@ func applied(old *domain.Schedule, def domain.Schedule, by domain.ActorID, table
 		if by == old.CallerID && reflect.DeepEqual(defined(&def), defined(old)) {
 			return old
 		}
-		def.CreatedAt, def.State = old.CreatedAt, old.State
+		def.CreatedAt, def.State, def.Before = old.CreatedAt, old.State, before(old, &def, now)
 		def.State.Counts = counts(old, &def)
 		times = def.Paused != old.Paused || !sameTimes(old, &def)
 	}
@@ -125,6 +125,21 @@ func applied(old *domain.Schedule, def domain.Schedule, by domain.ActorID, table
 		schedule(&def, table, now)
 	}
 	return &def
+}
+
+// before is what there is to undo of a change. Whether it is paused is no part of that: to pause and to
+// resume have their own ways back.
+func before(old, s *domain.Schedule, now time.Time) *domain.ScheduleBefore {
+	was, is := defined(old), defined(s)
+	was.Paused, is.Paused = false, false
+	if reflect.DeepEqual(was, is) {
+		return old.Before
+	}
+	b := &domain.ScheduleBefore{ChangedMs: now.UnixMilli()}
+	if text, err := json.Marshal(was); err == nil && len(text) <= domain.MaxScheduleBefore {
+		b.Definition = text
+	}
+	return b
 }
 
 // defined is a definition as it comes from the board.

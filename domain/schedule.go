@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -9,9 +10,11 @@ import (
 const (
 	MaxScheduleBytes = 256 << 10 // of its definition as JSON; it is one field of a record
 	MaxScheduleTimes = 1_000     // of At
-	MaxVariables     = 64
-	MaxCronBytes     = 256
-	MaxZoneBytes     = 64
+	// MaxScheduleBefore is up to how many bytes the definition before is kept, in the same record.
+	MaxScheduleBefore = 64 << 10
+	MaxVariables      = 64
+	MaxCronBytes      = 256
+	MaxZoneBytes      = 64
 	// MaxWaiting is how many times of a schedule wait for the flow before, with
 	// [OverlapQueue]. Of more the oldest are let go, and counted as skipped.
 	MaxWaiting     = 100
@@ -97,6 +100,16 @@ type Schedule struct {
 	CreatedAt UnixTime      `json:"created_at,omitzero"`
 	UpdatedAt UnixTime      `json:"updated_at,omitzero"`
 	State     ScheduleState `json:"state,omitzero"`
+	// Before is what it was before somebody changed it last; nil where nobody has.
+	Before *ScheduleBefore `json:"before,omitzero"`
+}
+
+// ScheduleBefore is what a schedule was, by which its last change can be undone.
+type ScheduleBefore struct {
+	// Definition is a schedule as it is handed in; nil in lists, and where it had more than
+	// [MaxScheduleBefore] bytes.
+	Definition json.RawMessage `json:"definition,omitzero"`
+	ChangedMs  int64           `json:"changed_ms"` // when it became another one
 }
 
 // scheduleSkipped begins what a schedule says of a time that it left out as it was told to.
@@ -181,6 +194,7 @@ func (s *Schedule) Window() time.Duration {
 // and with nil for what is empty.
 func (s Schedule) Defined() Schedule {
 	s.CallerID, s.CreatedAt, s.UpdatedAt, s.State = 0, 0, 0, ScheduleState{}
+	s.Before = nil
 	if len(s.At) == 0 {
 		s.At = nil
 	}

@@ -68,6 +68,7 @@ var scheduleTable = newTable(append([]field[domain.Schedule]{
 	// It is read before the others, as it sets the whole.
 	field[domain.Schedule]{name: scheduleDefinition,
 		write: func(s *domain.Schedule) (string, bool) { return mustJSON(s.Defined()), false }}.secret(),
+	pointer("before", "a JSON object with definition and changed_ms", func(s *domain.Schedule) **domain.ScheduleBefore { return &s.Before }).secret(),
 }, within(scheduleStateTable, func(s *domain.Schedule) *domain.ScheduleState { return &s.State })...)...)
 
 // EncodeSchedule writes a schedule's record.

@@ -95,7 +95,7 @@ func TestListsOfFieldsAreThoseThatWere(t *testing.T) {
 		"version head":     {VersionHead, "version hash summary updated_ms by"},
 		"task payload":     {taskTable.payload(), "script output error error_msg"},
 		"version payload":  {versionTable.payload(), "text summary"},
-		"schedule payload": {scheduleTable.payload(), "definition last_error backfill"},
+		"schedule payload": {scheduleTable.payload(), "definition before last_error backfill"},
 		"saga payload":     {sagaTable.payload(), "state steps timers deferred"},
 		"message payload":  {messageTable.payload(), "message job logs flow error receipt"},
 		"object payload":   {objectTable.payload(), "data"},

@@ -130,6 +130,9 @@ func (c Caller) schedulePage(ctx context.Context, p api.ScheduleListParams, curs
 	list = slices.DeleteFunc(list, func(s *domain.Schedule) bool { return p.Blueprint != "" && s.Blueprint != p.Blueprint })
 	for _, s := range list {
 		s.Params, s.Env, s.Variables = nil, nil, nil
+		if s.Before != nil {
+			s.Before = &domain.ScheduleBefore{ChangedMs: s.Before.ChangedMs}
+		}
 	}
 	return list, at, err
 }

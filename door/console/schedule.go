@@ -2,10 +2,12 @@ package console
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	nethttp "net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
@@ -253,6 +255,9 @@ func (v *visit) scheduleActions(s *domain.Schedule) (list []action) {
 		add(api.SchedulePause.Operation, action{Name: "Pause", Verb: "Pause the schedule",
 			Will: "It makes no further flow until somebody resumes it. Flows that run go on."})
 	}
+	if undo := v.undoChange(s); undo != nil {
+		list = append(list, *undo)
+	}
 	add(api.ScheduleTrigger.Operation, action{Name: "Trigger", Verb: "Make 1 flow now",
 		Will: "Makes 1 flow of blueprint " + s.Blueprint + " now, beside those of its times."})
 	if b := s.State.Backfill; b != nil && !b.Final() {
@@ -262,6 +267,68 @@ func (v *visit) scheduleActions(s *domain.Schedule) (list []action) {
 	add(api.ScheduleDelete.Operation, action{Name: "Delete", Verb: "Delete the schedule",
 		Will: "The schedule leaves the board; " + counted(int(s.State.Fired), "flow that it made stays", "flows that it made stay") + ". This cannot be undone."})
 	return list
+}
+
+// undoChange is the action that makes a schedule what it was before it was changed last; nil where there is none.
+func (v *visit) undoChange(s *domain.Schedule) *action {
+	if s.Before == nil || !v.may(api.ScheduleApply.Operation) {
+		return nil
+	}
+	will := "It becomes again what it was until it was changed, " + v.at(s.Before.ChangedMs).Ago + " ago"
+	if was, err := beforeOf(s); err == nil {
+		will += ": " + differs(was, s)
+	}
+	return &action{Name: "Undo the change", Verb: "Undo the change", Post: v.path("schedule/undo"),
+		Fields: []field{{"name", s.Name}, {"changed", strconv.FormatInt(s.Before.ChangedMs, 10)}}, Command: v.command("schedule", "apply", s.Name+".yaml"),
+		Will: will + ". Its flows are made in your name from then on; those that it has made stay as they are. This can be undone in the same way."}
+}
+
+// beforeOf is what a schedule was before it was changed last.
+func beforeOf(s *domain.Schedule) (*domain.Schedule, error) {
+	if s.Before == nil || s.Before.Definition == nil {
+		return nil, domain.NotFoundf("what schedule %q was before is not kept: nobody has changed it, or it had more than %d kB", s.Name, domain.MaxScheduleBefore>>10)
+	}
+	was := &domain.Schedule{}
+	if err := json.Unmarshal(s.Before.Definition, was); err != nil {
+		return nil, domain.Invalidf("what schedule %q was before cannot be read: %v", s.Name, err)
+	}
+	return was, nil
+}
+
+// differs says what a schedule was that it is not any more.
+func differs(was, is *domain.Schedule) string {
+	var parts []string
+	if now := timesOf(is); timesOf(was) != now {
+		parts = append(parts, "when is "+timesOf(was)+" instead of "+now)
+	}
+	values, now := scheduleValues(was), scheduleValues(is)
+	for _, name := range [...]string{"blueprint", "zone", "overlap", "trigger", "params", "summary"} {
+		if values[name] != now[name] {
+			parts = append(parts, name+" is "+cmp.Or(strings.ReplaceAll(values[name], "\n", ", "), "none")+" instead of "+
+				cmp.Or(strings.ReplaceAll(now[name], "\n", ", "), "none"))
+		}
+	}
+	return plain(cmp.Or(strings.Join(parts, "; "), "what the form to change it does not show"))
+}
+
+// undoSchedule undoes the change that somebody has seen, and no other.
+func (v *visit) undoSchedule(name string) (said string, err error) {
+	shown, err := call(v, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: v.tenant.ID, Name: name}})
+	if err != nil {
+		return "", err
+	}
+	was, err := beforeOf(&shown.Schedule)
+	if err != nil {
+		return "", err
+	}
+	if strconv.FormatInt(shown.Before.ChangedMs, 10) != v.r.PostFormValue("changed") {
+		return "", domain.Conflictf("somebody has changed schedule %q meanwhile: look at it before you undo that", name)
+	}
+	stored, err := v.applySchedule(was, scheduleMark(&shown.Schedule))
+	if err != nil {
+		return "", err
+	}
+	return "The change is undone: " + differs(&stored, &shown.Schedule) + ".", nil
 }
 
 // actOnSchedule does what a person asked of a schedule.
@@ -276,6 +343,8 @@ func (v *visit) actOnSchedule() error {
 	case "resume":
 		_, err = call(v, api.ScheduleResume, p)
 		said = "The schedule goes on."
+	case "undo":
+		said, err = v.undoSchedule(p.Name)
 	case "trigger":
 		var made api.ScheduleTriggered
 		made, err = call(v, api.ScheduleTrigger, p)

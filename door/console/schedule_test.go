@@ -92,6 +92,28 @@ func TestAScheduleIsPausedTriggeredAndDeleted(t *testing.T) {
 	b.post(404, path("schedule/explode"), "name", "nightly")
 }
 
+// TestAChangeOfAScheduleIsUndone: the one that somebody has seen, by who may change it, and to and fro.
+func TestAChangeOfAScheduleIsUndone(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *", Params: map[string]string{"who": "moon"}})
+	b := r.as(admin)
+	b.hasNot(b.get(200, path("schedules")), "Undo the change")
+	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 3 * * *", Params: map[string]string{"who": "sun"}})
+	list := b.get(200, path("schedules"))
+	b.has(list, "Undo the change")
+	b.hasNot(list, "moon") // who lists them is not shown what flows are given
+	a := b.get(200, path("schedule?name=nightly"))
+	b.has(a, "when is 0 2 * * * UTC instead of 0 3 * * * UTC; params is who=moon instead of who=sun")
+	_, changed, _ := strings.Cut(a.text, `name="changed" value="`)
+	changed, _, _ = strings.Cut(changed, `"`)
+	r.as(reader).hasNot(r.as(reader).get(200, path("schedule?name=nightly")), "Undo the change")
+	b.has(b.post(200, path("schedule/undo"), "name", "nightly", "changed", "1"), "somebody has changed schedule &#34;nightly&#34; meanwhile")
+	b.post(200, path("schedule/pause"), "name", "nightly") // is no change to undo, and stays
+	b.has(b.post(200, path("schedule/undo"), "name", "nightly", "changed", changed), "The change is undone: when is 0 2 * * * UTC", "It is paused")
+	b.has(b.get(200, path("schedule?name=nightly")), "when is 0 3 * * * UTC instead of 0 2 * * * UTC")
+}
+
 func TestAReaderIsOfferedNoActOnSchedulesAndBlueprints(t *testing.T) {
 	r := newRig(t)
 	r.store(hello)

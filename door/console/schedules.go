@@ -25,6 +25,8 @@ const (
 	calendarTimes = 24*calendarDays + 25
 	// calendarEntries is how many schedules a day names.
 	calendarEntries = 12
+	// undoWithin is for how long the list offers to undo a change; later the schedule's own page does.
+	undoWithin = 24 * time.Hour
 )
 
 func (c *Console) mountSchedules() {
@@ -75,7 +77,11 @@ func (v *visit) schedulesPage() error {
 			s.Blueprint)),
 			when(v.nextOf(s)), when(v.at(s.State.LastMs)), countOf(s.State.Fired), words(v.scheduleWhy(listed))}}
 		if v.may(api.SchedulePause.Operation) {
-			r.Cells = append(r.Cells, entry{Actions: v.scheduleActions(s)[:1]}) // pause or resume
+			acts := v.scheduleActions(s)[:1] // pause or resume
+			if undo := v.undoChange(s); undo != nil && v.now.UnixMilli()-s.Before.ChangedMs < undoWithin.Milliseconds() {
+				acts = append(acts, *undo)
+			}
+			r.Cells = append(r.Cells, entry{Actions: acts})
 		}
 		t.Rows = append(t.Rows, r)
 	}

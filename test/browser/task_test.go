@@ -61,6 +61,9 @@ func TestTasksTakeThreeClicks(t *testing.T) {
 	n.run("blueprint", "apply", "nightly/nightly.yaml")
 	n.run("schedule", "create", "nightly", "--blueprint", "nightly", "--cron", "0 2 * * *")
 	n.run("schedule", "pause", "nightly")
+	for _, cron := range []string{"0 3 * * *", "0 4 * * *"} {
+		n.run("schedule", "apply", n.file("{name: hourly, blueprint: nightly, cron: \""+cron+"\"}\n"))
+	}
 	n.run("saga", "apply", "order-saga/order.yaml")
 	n.run("event", "publish", "OrderPlaced", "--aggregate", "Order/ann", "--schema-version", "9")
 	n.run("job", "submit", n.file("jobs:\n  - {script_type: shell, script: \"echo tick 1; sleep 3; echo tick 2; exec sleep 600\"}\n"))
@@ -98,6 +101,12 @@ func TestTasksTakeThreeClicks(t *testing.T) {
 		h.click("summary", "Replay 1")
 		h.click(".sheet[open] button", "Replay 1")
 		h.sees("1 of 1 done")
+	})
+	h.task("undoing a change of a schedule", func() {
+		h.click(".rail a", "Schedules")
+		h.click("summary", "Undo the change")
+		h.click(".sheet[open] button", "Undo the change")
+		h.sees("when is 0 3 * * *")
 	})
 	h.task("undoing a pause of a schedule", func() {
 		h.click(".rail a", "Schedules")
