@@ -148,7 +148,7 @@ func TestTheOverviewCountsWhatItShows(t *testing.T) {
 	r.ended(r.flow("name: n\nsteps:\n  - {name: a, script: fail, script_type: words}\n"))
 	do(r, admin, api.JobWait, api.WaitParams{JobParams: r.job("fail")})
 	now = time.Now()
-	b.has(b.get(200, path("")), "1 flow and 1 single job went wrong", "3 ended in the last hour, 3 of them in error")
+	b.has(b.get(200, path("")), "1 flow and 1 single job went wrong", "3 ended in the last hour, 3 of them in error", "3 failed</span>")
 }
 
 func TestEarlierAttemptsAreFoundInTheLog(t *testing.T) {

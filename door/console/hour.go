@@ -1,9 +1,12 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,6 +112,53 @@ func withEnds(list []minute, ends []int64) []minute {
 		list[i].bad = max(list[i].bad, count[list[i].number])
 	}
 	return list
+}
+
+// rateText says how many ended in a minute, in its number since 1970: by the second where that is one or more.
+func rateText(list []minute, number int64) string {
+	n := 0
+	for _, m := range list {
+		if m.number == number {
+			n = m.well + m.bad
+		}
+	}
+	switch perSecond := float64(n) / 60; {
+	case n == 0:
+		return "none in the last minute"
+	case perSecond < 1:
+		return strconv.Itoa(n) + " in the last minute"
+	case perSecond < 10:
+		return strconv.FormatFloat(perSecond, 'f', 1, 64) + " a second in the last minute"
+	default:
+		return grouped(int(perSecond+0.5)) + " a second in the last minute"
+	}
+}
+
+// causesText says how those of flows and jobs went wrong that ended within the hour, most first: all of
+// them, or the last ones of so many; "" where there are none.
+func (v *visit) causesText(flows []domain.Flow, jobs []*domain.Job, all int) string {
+	count, known := map[string]int{}, 0
+	add := func(st state, endMs int64) {
+		if v.now.UnixMilli()-endMs < hourMinutes*60_000 {
+			count[st.Word]++
+			known++
+		}
+	}
+	for i := range flows {
+		add(flowEnd(&flows[i]), flows[i].FinishedMs)
+	}
+	for _, j := range jobs {
+		add(jobEnd(j), j.FinishedMs)
+	}
+	var parts []string
+	for _, word := range slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) }) {
+		parts = append(parts, grouped(count[word])+" "+word)
+	}
+	text := strings.Join(parts, ", ")
+	if known > 0 && known < all {
+		text = "of the last " + grouped(known) + ": " + text
+	}
+	return text
 }
 
 // ends counts what ended well and badly in a minute, in its number since 1970. ok is as [visit.beside] has it.

@@ -18,6 +18,12 @@ func TestAnHourIsDrawn(t *testing.T) {
 	if s = sparkOf(list, 159, true); s.Bars[1].Height != "" || s.Bars[1].BadY != "0.0" {
 		t.Errorf("got %+v", s.Bars[1])
 	}
+	for n, want := range map[int]string{0: "none in the last minute", 59: "59 in the last minute", 90: "1.5 a second in the last minute",
+		6030: "101 a second in the last minute"} {
+		if got := rateText([]minute{{number: 8, well: 1}, {number: 9, well: n - n/10, bad: n / 10}}, 9); got != want {
+			t.Errorf("%d ended: got %q, want %q", n, got, want)
+		}
+	}
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
 		if got := grouped(n); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -143,7 +143,7 @@ func (v *visit) overviewPage() error {
 	if b.Nodes, err = v.nodeRows(); err != nil {
 		return err
 	}
-	if b.Figures, err = v.figures(endsOf(wrong, bad)); err != nil {
+	if b.Figures, err = v.figures(wrong, bad); err != nil {
 		return err
 	}
 	said := overviewSentence(b, len(run), len(wait))
@@ -177,8 +177,8 @@ func (v *visit) liveJobs() (n service.LiveJobs, err error) {
 }
 
 // figures are the numbers of the overview: what runs and waits now, and what ended in the
-// last hour; in error at least the ends that the page shows, in Unix milliseconds.
-func (v *visit) figures(wrong []int64) (list []figure, err error) {
+// last hour; in error at least the flows and jobs that the page knows, by which cause.
+func (v *visit) figures(flows []domain.Flow, jobs []*domain.Job) (list []figure, err error) {
 	live, err := v.liveJobs()
 	if err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (v *visit) figures(wrong []int64) (list []figure, err error) {
 	if err != nil || hour == nil {
 		return list, err
 	}
-	hour = withEnds(hour, wrong)
+	hour = withEnds(hour, endsOf(flows, jobs))
 	well, bad := 0, 0
 	for _, m := range hour {
 		well, bad = well+m.well, bad+m.bad
@@ -223,13 +223,13 @@ func (v *visit) figures(wrong []int64) (list []figure, err error) {
 		badClass = skipped // a colour is for what somebody should look at
 	}
 	now := v.now.Unix() / 60
-	note := "jobs, and flows as a whole"
+	note := "jobs, and flows as a whole; " + rateText(hour, now-1)
 	if len(hour) < hourMinutes {
 		note = "in the " + plural(len(hour), "minute") + " that are counted so far"
 	}
 	return append(list, figure{Name: "ended in the last hour", Value: grouped(well + bad), Note: note, Link: v.path("archive"),
 		Class: succeeded, Spark: sparkOf(hour, now, false)},
-		figure{Name: "of them in error", Value: grouped(bad), Note: "failed, timed out, lost or cancelled",
+		figure{Name: "of them in error", Value: grouped(bad), Note: cmp.Or(v.causesText(flows, jobs, bad), "failed, timed out, lost or cancelled"),
 			Link: v.path("archive") + query("status", string(domain.JobError)), Class: badClass, Spark: sparkOf(hour, now, true)}), nil
 }
 

@@ -23,7 +23,7 @@ func TestListsAndPagesOfOneThingFit(t *testing.T) {
 	b.Do(chromedp.Navigate(base + "c/1/letters"))
 	b.Until(`document.querySelector("main").innerText.includes("schema version")`)
 	letter := chromiumtest.Eval[string](b, `document.querySelector("tr[data-href]").dataset.href`)
-	paths := []string{"webhooks", "listeners", "schedules", "schedules/calendar",
+	paths := []string{"sagas/order?tab=states", "webhooks", "listeners", "schedules", "schedules/calendar",
 		"schedule?name=nightly", "schedule?name=nightly&tab=flows", "schedule?name=nightly&tab=definition",
 		"blueprints", "blueprint?name=nightly", "blueprint?name=nightly&step=sales", "blueprint?name=nightly&tab=source", "blueprint?name=nightly&tab=versions",
 		"blueprint?name=nightly&tab=start", "blueprint/edit?name=nightly", "effects", "letters", "letters/list", "messages", "messages/inbox", "messages/peers",

@@ -113,7 +113,7 @@ func TestShots(t *testing.T) {
 		nightly + "?step=load", count, three, three + "?step=a-step-with-a-name-that-is-long-indeed", release,
 		"flows/compare?a=" + strings.TrimPrefix(nightly, "flows/") + "&b=" + strings.TrimPrefix(three, "flows/"),
 		"jobs", wait, wait + "?tab=memory", wait + "?tab=history", bad, bad + "?tab=data", bad + "?tab=script", "sagas", "sagas/order", "sagas/parcel",
-		"sagas/parcel?tab=states", "sagas/parcel?tab=lag", instance, "webhooks", "listeners", "schedules", "schedules/calendar", "schedules/new",
+		"sagas/parcel?tab=states", "sagas/order?tab=states", "sagas/parcel?tab=lag", instance, "webhooks", "listeners", "schedules", "schedules/calendar", "schedules/new",
 		"schedule?name=nightly", "schedule?name=nightly&tab=flows", "schedule?name=nightly&tab=definition", "blueprints", "blueprint?name=nightly",
 		"blueprint?name=nightly&tab=source",
 		"blueprint?name=nightly&tab=versions", "blueprint?name=town&tab=start", "blueprint/edit?name=nightly", "effects",
