@@ -81,14 +81,6 @@ func (b *stateBox) Title() string {
 // Move brings it to its place.
 func (b *stateBox) Move() string { return fmt.Sprintf("translate(%.0f %.0f)", b.X, b.Y) }
 
-// Shape is the symbol of how it stands; "": it has none.
-func (b *stateBox) Shape() string {
-	if b.State.Class == "" {
-		return ""
-	}
-	return "#s-" + b.State.Class
-}
-
 // drawnWay leads from a state to another one.
 type drawnWay struct {
 	Path, From, To string
@@ -288,6 +280,7 @@ func (s *sketch) drawn() *drawnMachine {
 		}
 		m.Ways = append(m.Ways, w)
 	}
+	apart(m.Ways)
 	// What an instance took is drawn over the rest.
 	slices.SortStableFunc(m.Ways, func(a, b drawnWay) int {
 		switch {
@@ -321,7 +314,7 @@ func (s *sketch) way(k leg) drawnWay {
 	if w.Taken {
 		w.Title += ", taken as number " + w.Order
 	}
-	if len(events) > 0 {
+	if len(events) > 0 && (w.Taken || !s.twin(k)) {
 		more := ""
 		if len(events) > 1 {
 			more = " +" + strconv.Itoa(len(events)-1)
@@ -329,6 +322,41 @@ func (s *sketch) way(k leg) drawnWay {
 		w.Label = shortEvent(events[0], eventLetters-len(more)-len(w.Order)) + more
 	}
 	return w
+}
+
+// twin reports whether steps are undone along a leg for the same events as along one to an earlier state:
+// undoing ends in one of two. The label of that one is for both.
+func (s *sketch) twin(k leg) bool {
+	for to := range k.to {
+		if other := s.legs[leg{k.from, to}]; other != nil && other.undoes && s.legs[k].undoes && slices.Equal(other.events, s.legs[k].events) {
+			return true
+		}
+	}
+	return false
+}
+
+// labelHigh is the height of a line of label, and labelWide how far they are apart where they cannot touch.
+const (
+	labelHigh = 15.0
+	labelWide = 120.0
+)
+
+// apart moves labels down that would stand over others.
+func apart(ways []drawnWay) {
+	order := make([]*drawnWay, 0, len(ways))
+	for i := range ways {
+		if ways[i].Label != "" {
+			order = append(order, &ways[i])
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *drawnWay) int { return cmp.Compare(a.Y, b.Y) })
+	for i, w := range order {
+		for _, above := range order[:i] {
+			if x := w.X - above.X; x > -labelWide && x < labelWide && w.Y > above.Y-labelHigh && w.Y < above.Y+labelHigh {
+				w.Y = above.Y + labelHigh
+			}
+		}
+	}
 }
 
 // backward finds what of the ways between so many states leads back: without it there is no circle.

@@ -101,7 +101,7 @@ func TestAChangeOfAScheduleIsUndone(t *testing.T) {
 	b.hasNot(b.get(200, path("schedules")), "Undo the change")
 	r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 3 * * *", Params: map[string]string{"who": "sun"}})
 	list := b.get(200, path("schedules"))
-	b.has(list, "Undo the change")
+	b.has(list, ">Undo<", "Undo the change")
 	b.hasNot(list, "moon") // who lists them is not shown what flows are given
 	a := b.get(200, path("schedule?name=nightly"))
 	b.has(a, "when is 0 2 * * * UTC instead of 0 3 * * * UTC; params is who=moon instead of who=sun")

@@ -79,6 +79,7 @@ func (v *visit) schedulesPage() error {
 		if v.may(api.SchedulePause.Operation) {
 			acts := v.scheduleActions(s)[:1] // pause or resume
 			if undo := v.undoChange(s); undo != nil && v.now.UnixMilli()-s.Before.ChangedMs < undoWithin.Milliseconds() {
+				undo.Name = "Undo" // there is no room for more
 				acts = append(acts, *undo)
 			}
 			r.Cells = append(r.Cells, entry{Actions: acts})

@@ -104,7 +104,7 @@ func TestTasksTakeThreeClicks(t *testing.T) {
 	})
 	h.task("undoing a change of a schedule", func() {
 		h.click(".rail a", "Schedules")
-		h.click("summary", "Undo the change")
+		h.click("summary", "Undo")
 		h.click(".sheet[open] button", "Undo the change")
 		h.sees("when is 0 3 * * *")
 	})
