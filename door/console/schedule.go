@@ -286,7 +286,8 @@ func (v *visit) undoChange(s *domain.Schedule) *action {
 // beforeOf is what a schedule was before it was changed last.
 func beforeOf(s *domain.Schedule) (*domain.Schedule, error) {
 	if s.Before == nil || s.Before.Definition == nil {
-		return nil, domain.NotFoundf("what schedule %q was before is not kept: nobody has changed it, or it had more than %d kB", s.Name, domain.MaxScheduleBefore>>10)
+		return nil, domain.NotFoundf("what schedule %q was before is not kept: nobody has changed it, or it had more than %d kB",
+			s.Name, domain.MaxScheduleBefore>>10)
 	}
 	was := &domain.Schedule{}
 	if err := json.Unmarshal(s.Before.Definition, was); err != nil {
