@@ -21,6 +21,9 @@ type Wire struct {
 	Open func(t *testing.T) (b, witness board.Board, way *Relay)
 	// Tells: the driver finds out what came of a change whose answer was lost.
 	Tells bool
+	// Spoil puts something into the store of a witness that cannot be read, and returns
+	// its name. Nil: the driver has nothing that it could not read.
+	Spoil func(t *testing.T, witness board.Board) (name string)
 }
 
 // wired is one test's boards.
@@ -28,11 +31,13 @@ type wired struct {
 	*rig
 	witness *rig
 	way     *Relay
+	spoilt  string // the name of what cannot be read; "": nothing
 }
 
 // change is an operation that changes something.
 type change struct {
 	name    string
+	method  string
 	prepare func(w *wired)
 	do      func(ctx context.Context, w *wired) error
 	// times is how often it has been done, as the witness sees it.
@@ -72,12 +77,12 @@ func changes() []change {
 		large.Add(fmt.Sprint("r", i), "n", 1)
 	}
 	return []change{
-		{"commit", nil, func(ctx context.Context, w *wired) error { return w.Commit(ctx, *in(sp).Add("r", "n", 1)) }, added("r"), false},
-		{"large commit", nil, func(ctx context.Context, w *wired) error { return w.Commit(ctx, *large) }, added("r299"), true},
-		{"commit each", nil, func(ctx context.Context, w *wired) error {
+		{"commit", "Commit", nil, func(ctx context.Context, w *wired) error { return w.Commit(ctx, *in(sp).Add("r", "n", 1)) }, added("r"), false},
+		{"large commit", "Commit", nil, func(ctx context.Context, w *wired) error { return w.Commit(ctx, *large) }, added("r299"), true},
+		{"commit each", "CommitEach", nil, func(ctx context.Context, w *wired) error {
 			return errors.Join(w.CommitEach(ctx, []board.Batch{*in(sp).Set("a", set("a", "1")), *in(sp).Add("r", "n", 1)})...)
 		}, added("r"), false},
-		{"claim", func(w *wired) { w.commit(in(sp).Set("job:1", set("a", "1")).PushLeft("queue:v", "job:1")) }, func(ctx context.Context, w *wired) error {
+		{"claim", "Claim", func(w *wired) { w.commit(in(sp).Set("job:1", set("a", "1")).PushLeft("queue:v", "job:1")) }, func(ctx context.Context, w *wired) error {
 			a := ask(1, "me", "queue:v")
 			a.Wait = patience
 			got, err := w.Claim(ctx, a)
@@ -89,15 +94,31 @@ func changes() []change {
 			}
 			return err
 		}, attempts("job:1"), false},
-		{"occupy", nil, func(ctx context.Context, w *wired) error {
+		{"occupy", "Occupy", nil, func(ctx context.Context, w *wired) error {
 			_, err := w.Occupy(ctx, sp, "held", "me/1", time.Minute)
 			return err
 		}, attempts("held"), false},
-		{"extend", leased, func(ctx context.Context, w *wired) error {
+		{"extend", "Extend", leased, func(ctx context.Context, w *wired) error {
 			_, err := w.Extend(ctx, "me/1", time.Hour, []board.Held{{Space: sp, Item: "held", Token: 1}})
 			return err
 		}, until(true), false},
-		{"void", leased, func(ctx context.Context, w *wired) error { return w.Void(ctx, "me/") }, until(false), true},
+		{"void", "Void", leased, func(ctx context.Context, w *wired) error { return w.Void(ctx, "me/") }, until(false), true},
+		{"next", "Next", nil, func(ctx context.Context, w *wired) error {
+			first, err := w.Next(ctx, sp, "drawn", 3)
+			if n, known := w.witness.Next(w.ctx, sp, "drawn", 0); err == nil && (known != nil || n != first+3) {
+				w.t.Errorf("the numbers from %d on were reserved, and the next is %d %v", first, n, known)
+			}
+			return err
+		}, func(w *wired) int {
+			n, err := w.witness.Next(w.ctx, sp, "drawn", 0)
+			w.must(err)
+			return int(n-1) / 3
+		}, false},
+		{"discard", "Discard", nil, func(ctx context.Context, w *wired) error { return w.Discard(ctx, w.spoilt) }, func(w *wired) int {
+			list, err := w.witness.Unreadable(w.ctx)
+			w.must(err)
+			return 1 - len(list)
+		}, true},
 	}
 }
 
@@ -109,50 +130,73 @@ func (w *wired) occupy(key, owner string, ttl time.Duration) {
 
 // Ambiguous proves what a driver answers when its wire breaks: whatever was
 // asked for is done once or not at all, who is told that it was done was told
-// the truth, nothing that is begun may come of what failed, and all goes on
-// afterwards.
+// the truth, nothing that is begun may come of what failed, what is read is true or
+// not told, and all goes on afterwards. Each operation of the contract has a case.
 func Ambiguous(t *testing.T, f Wire) {
 	open := func(t *testing.T) *wired {
 		t.Parallel()
 		b, witness, way := f.Open(t)
-		w := &wired{newRig(t, b), newRig(t, witness), way}
+		w := &wired{rig: newRig(t, b), witness: newRig(t, witness), way: way}
 		for what, call := range calls(w) { // what a driver does at the first call only is done
-			if err := call(w.ctx); err != nil {
+			if err := call(w.ctx); err != nil && !errors.Is(err, domain.ErrNotFound) {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
 		w.occupy("other", "other", time.Minute)
+		if f.Spoil != nil {
+			w.spoilt = f.Spoil(t, witness)
+			for _, b := range []board.Board{b, witness} { // a stranger wrote it: nobody waits for that
+				testwait.Until(t, "what cannot be read is named", func() bool {
+					list, err := b.Unreadable(w.ctx)
+					return err == nil && len(list) == 1
+				})
+			}
+		}
 		return w
 	}
-	for _, c := range changes() {
-		for _, how := range []struct {
-			name string
-			lose func(w *wired) <-chan struct{}
-			most int // times that it may be done
-		}{
-			{"its answer is lost", func(w *wired) <-chan struct{} { return w.way.Mute() }, 1},
-			{"it is lost on its way", func(w *wired) <-chan struct{} { return w.way.Deafen() }, 0},
-		} {
-			t.Run(c.name+": "+how.name, func(t *testing.T) {
-				w := open(t)
-				if c.prepare != nil {
-					c.prepare(w)
-				}
-				w.get(sp, "r") // it is connected
-				lost := how.lose(w)
-				done := make(chan error, 1)
-				go func() { done <- c.do(w.ctx, w) }()
-				<-lost
-				if how.most > 0 && !c.steps {
-					testwait.Until(t, "it is done", func() bool { return c.times(w) > 0 })
-				}
-				w.way.Mend()
-				judge(t, <-done, f.Tells && !c.steps, how.most, c.steps, c.times(w))
-				w.goesOn()
-			})
-		}
+	cases := map[string]bool{}
+	each := func(method, name string, run func(t *testing.T, w *wired, lose func() <-chan struct{}, most int)) {
+		cases[method] = true
+		t.Run(name+": its answer is lost", func(t *testing.T) { w := open(t); run(t, w, w.way.Mute, 1) })
+		t.Run(name+": it is lost on its way", func(t *testing.T) { w := open(t); run(t, w, w.way.Deafen, 0) })
 	}
+	for _, c := range changes() {
+		if c.method == "Discard" && f.Spoil == nil {
+			cases[c.method] = true // it asks nobody
+			continue
+		}
+		each(c.method, c.name, func(t *testing.T, w *wired, lose func() <-chan struct{}, most int) { w.change(c, lose, most, f.Tells) })
+	}
+	for _, q := range questions() {
+		each(q.method, q.method, func(_ *testing.T, w *wired, lose func() <-chan struct{}, _ int) { w.question(q, lose) })
+	}
+	each("Close", "close", func(t *testing.T, w *wired, lose func() <-chan struct{}, _ int) { w.closes(lose) })
+	for _, method := range []string{"Now", "Limits", "Durability"} {
+		cases[method] = true
+	}
+	t.Run("what asks nobody is answered", func(t *testing.T) { open(t).asksNobody() })
 	t.Run("connections that are reset under load", func(t *testing.T) { testResets(open(t)) })
+	t.Run("who waits is told after a break", func(t *testing.T) { open(t).waits() })
+	t.Run("who watches is told after a break", func(t *testing.T) { open(t).watches() })
+	covers(t, cases)
+}
+
+// change has one change lose its question or its answer.
+func (w *wired) change(c change, lose func() <-chan struct{}, most int, tells bool) {
+	if c.prepare != nil {
+		c.prepare(w)
+	}
+	w.get(sp, "r") // it is connected
+	lost := lose()
+	done := make(chan error, 1)
+	go func() { done <- c.do(w.ctx, w) }()
+	<-lost
+	if most > 0 && !c.steps {
+		testwait.Until(w.t, "it is done", func() bool { return c.times(w) > 0 })
+	}
+	w.way.Mend()
+	judge(w.t, <-done, tells && !c.steps, most, c.steps, c.times(w))
+	w.goesOn()
 }
 
 // judge holds an answer against how often it was done.

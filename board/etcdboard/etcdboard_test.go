@@ -54,12 +54,23 @@ func TestModel(t *testing.T) {
 func TestAmbiguous(t *testing.T) {
 	server := etcdtest.Start(t, "--unsafe-no-fsync")
 	var boards atomic.Int32
+	var prefixes sync.Map // of each witness
 	boardtest.Ambiguous(t, boardtest.Wire{
 		Open: func(t *testing.T) (b, witness board.Board, way *boardtest.Relay) {
 			way = boardtest.NewRelay(t, server.Addr())
 			prefix := fmt.Sprint("wire", boards.Add(1))
-			return open(t, "etcd://"+way.Addr()+"/"+prefix), open(t, etcdtest.URL(prefix, server)), way
+			b, witness = open(t, "etcd://"+way.Addr()+"/"+prefix), open(t, etcdtest.URL(prefix, server))
+			prefixes.Store(witness, prefix)
+			return b, witness, way
 		},
 		Tells: true,
+		Spoil: func(t *testing.T, witness board.Board) string {
+			prefix, _ := prefixes.Load(witness)
+			name := prefix.(string) + "/k/1/spoilt"
+			if _, err := client(t, server).Put(t.Context(), name, "\xff\xff"); err != nil {
+				t.Fatal(err)
+			}
+			return name
+		},
 	})
 }
