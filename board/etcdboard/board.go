@@ -34,6 +34,8 @@ type Board struct {
 	loops   sync.WaitGroup
 	work    chan struct{} // pokes the committer; buffered 1
 	flights flights
+	clocks  *clocks
+	asked   chan struct{} // pokes the clock; buffered 1
 	closer  sync.Once
 
 	watchers watch.Watchers
@@ -71,6 +73,9 @@ var _ board.Board = (*Board)(nil)
 // or the password is refused.
 func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 	cfg = cfg.filled()
+	clocks := newClocks()
+	clocks.skew = cfg.skew
+	clocks.settle()
 	opt, prefix, request, err := parse(url)
 	if err != nil {
 		return nil, err
@@ -83,11 +88,13 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 		limits: board.Limits{Commit: request / 6 * 5, Whole: true}, // the rest is for what frames it
 		log:    cfg.Logger.With("etcd", opt.Endpoints[0]),
 		work:   make(chan struct{}, 1),
-		mirror: newMirror(),
+		clocks: clocks,
+		asked:  make(chan struct{}, 1),
+		mirror: newMirror(clocks),
 		recent: recent.New(),
 		fed:    map[*group]struct{}{},
 	}
-	b.mirror.skew, b.mirror.longest = cfg.skew, b.limits.Commit
+	b.mirror.longest = b.limits.Commit
 	b.closing, b.end = context.WithCancel(context.Background())
 	opt.DialTimeout = cfg.Answer
 	if b.client, err = clientv3.New(opt); err != nil {
@@ -121,6 +128,8 @@ func (b *Board) start(ctx context.Context) error {
 	b.loops.Go(b.followLoop)
 	b.loops.Go(b.commitLoop)
 	b.loops.Go(b.reapLoop)
+	b.loops.Go(b.clockLoop)
+	b.agree(ctx)
 	if err := b.recognise(ctx); err != nil {
 		b.Close()
 		return err

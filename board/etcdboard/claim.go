@@ -287,7 +287,7 @@ func (t *tx) grantClaim(n name, group string, ask *board.Ask) board.Claimed {
 		h.set(f.Name, f.Value)
 	}
 	l := t.grant(n, h, ask.Owner, group, ask.Lease)
-	return board.Claimed{Space: n.space, Item: n.key, Token: l.token, Until: time.UnixMilli(t.now + l.ttl), Record: h.clone().fields}
+	return board.Claimed{Space: n.space, Item: n.key, Token: l.token, Until: t.m.instant(t.tick + l.ttl), Record: h.clone().fields}
 }
 
 // grant leases a record to owner with a new token and writes that on it.

@@ -66,7 +66,9 @@
 // long it holds, and has run out for a node that has seen it unchanged for so
 // long. Its owner reckons from before it was written, so it knows first. A node
 // that has just come waits for a whole lease. Alarms, and keys that expire, go by
-// the clock of the node that looks.
+// the middle one of the nodes' clocks, as each has heard the others (see clock.go): one
+// that is an hour off changes nothing where there are three. Where there are two it
+// is the earlier one.
 //
 // # What cannot be read
 //
@@ -95,6 +97,6 @@
 // etcd keeps the history of every key until it is compacted: start it with
 // --auto-compaction-retention.
 //
-// Goroutines: the committer, the follower, the reaper of expired keys; while
+// Goroutines: the committer, the follower, the reaper of expired keys, the clock; while
 // somebody reads, one that asks for the revision.
 package etcdboard

@@ -20,6 +20,7 @@ func (b *Board) meet(head *mvccpb.KeyValue, gone bool) {
 	switch {
 	case b.born == 0 && !gone:
 		b.born = head.CreateRevision
+		b.sayTime()
 	case b.gone != nil || b.born == 0 || !gone && head.CreateRevision == b.born:
 	default:
 		b.gone = domain.Unavailablef("the board that this node knew is gone from etcd at %s: its keys were deleted; "+

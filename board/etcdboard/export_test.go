@@ -10,3 +10,6 @@ func OpenSkewed(ctx context.Context, url string, cfg Config, skew time.Duration)
 	cfg.skew = skew
 	return Open(ctx, url, cfg)
 }
+
+// BoardsTime is what clocks together say, for tests of the rule alone.
+var BoardsTime = boardsTime

@@ -33,7 +33,7 @@ func (b *Board) load(ctx context.Context) error {
 		b.mu.Lock()
 		for _, kv := range resp.Kvs {
 			seen[strings.TrimPrefix(string(kv.Key), b.prefix)] = struct{}{}
-			b.take(kv, false, &out)
+			b.take(kv, false, false, &out)
 		}
 		b.mu.Unlock()
 		if !resp.More {
@@ -56,11 +56,15 @@ func (b *Board) load(ctx context.Context) error {
 	return nil
 }
 
-// take takes up one key as etcd has it.
-func (b *Board) take(kv *mvccpb.KeyValue, gone bool, out *news) {
+// take takes up one key as etcd has it; live: it was written just now.
+func (b *Board) take(kv *mvccpb.KeyValue, gone, live bool, out *news) {
 	key := strings.TrimPrefix(string(kv.Key), b.prefix)
 	if key == headName { // written with everything, and read by nobody
 		b.meet(kv, gone)
+		return
+	}
+	if strings.HasPrefix(key, clockName) {
+		b.hear(kv, gone, live)
 		return
 	}
 	if gone {
@@ -153,7 +157,7 @@ func (b *Board) takeAll(events []*clientv3.Event) {
 	var rev int64
 	for _, ev := range events {
 		rev = max(rev, ev.Kv.ModRevision)
-		b.take(ev.Kv, ev.Type == mvccpb.DELETE, &out)
+		b.take(ev.Kv, ev.Type == mvccpb.DELETE, true, &out)
 	}
 	b.tell(&out, rev)
 }

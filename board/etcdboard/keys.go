@@ -25,6 +25,7 @@ import (
 //	h/<space>                          changed by every claim under a cap
 //	head                               changed by every transaction
 //	line/<board>                       there while a node stands in line
+//	~clock/<board>                     what the clock of a node says, see clock.go
 //	~id/<board>                        the last transaction of one node
 //	~lead                              how far the revision is ahead of etcd's log, see restored.go
 const (

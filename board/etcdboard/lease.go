@@ -192,7 +192,7 @@ func (b *Board) Due(ctx context.Context, limit int, wait time.Duration) ([]board
 }
 
 // Now implements [board.Board].
-func (b *Board) Now() time.Time { return time.Now().Add(b.mirror.skew) }
+func (b *Board) Now() time.Time { return time.UnixMilli(b.clocks.now()) }
 
 // AlarmOf implements [board.Board].
 func (b *Board) AlarmOf(ctx context.Context, space board.Space, key string) (at time.Time, ok bool, err error) {

@@ -30,12 +30,11 @@ type mirror struct {
 	expiries sorted.Set[moment]
 	line     line
 	strange  map[string]struct{} // keys whose values cannot be read
-	born     time.Time
-	skew     time.Duration // of the node's clock, in tests
-	longest  int           // a record that etcd takes with room to spare
+	clocks   *clocks
+	longest  int // a record that etcd takes with room to spare
 }
 
-func newMirror() *mirror {
+func newMirror(c *clocks) *mirror {
 	return &mirror{
 		cells:    map[string]cell{},
 		spaces:   map[board.Space]*space{},
@@ -44,21 +43,21 @@ func newMirror() *mirror {
 		lapses:   sorted.Set[moment]{Compare: compareMoments},
 		expiries: sorted.Set[moment]{Compare: compareMoments},
 		strange:  map[string]struct{}{},
-		born:     time.Now(),
+		clocks:   c,
 	}
 }
 
-// now is the node's clock, in Unix milliseconds: for alarms, and for keys that
+// now is the board's clock, in Unix milliseconds: for alarms, and for keys that
 // expire.
-func (m *mirror) now() int64 { return time.Now().Add(m.skew).UnixMilli() }
+func (m *mirror) now() int64 { return m.clocks.now() }
 
 // tick is the milliseconds of this mirror's life, whatever is done to the node's
 // clock meanwhile: for leases.
-func (m *mirror) tick() int64 { return time.Since(m.born).Milliseconds() }
+func (m *mirror) tick() int64 { return m.clocks.tick() }
 
-// instant is when a tick is, or was, by the node's clock.
+// instant is when a tick is, or was, by this machine's clock.
 func (m *mirror) instant(tick int64) time.Time {
-	return time.Now().Add(m.skew + time.Duration(tick-m.tick())*time.Millisecond).Truncate(time.Millisecond)
+	return time.UnixMilli(m.clocks.machine() + tick - m.tick())
 }
 
 // space is what is counted of one space.

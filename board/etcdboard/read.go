@@ -206,7 +206,7 @@ func (b *Board) Stat(ctx context.Context, space board.Space, keys ...string) ([]
 			}
 			out[i].Kind = kinds[h.kind]
 			if h.expires != 0 {
-				out[i].Expires = time.UnixMilli(h.expires)
+				out[i].Expires = m.instant(m.tick() + h.expires - now)
 			}
 		}
 		return nil
