@@ -2,6 +2,7 @@ package natsbus_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"slices"
@@ -92,8 +93,8 @@ func TestExternalNodesAreApart(t *testing.T) {
 	apart(t, raw(t, s.ClientURL(), 2), sender, victim, nil)
 }
 
-// clusterOf starts three servers that know each other.
-func clusterOf(t testing.TB, config string) []*server.Server {
+// clusterOf starts three servers that know each other. With join more come to them.
+func clusterOf(t testing.TB, config string) (servers []*server.Server, join func(name string) *server.Server) {
 	t.Helper()
 	var routes []*url.URL
 	var ports []int
@@ -105,23 +106,51 @@ func clusterOf(t testing.TB, config string) []*server.Server {
 		ports = append(ports, addr.Port)
 		routes = append(routes, &url.URL{Scheme: "nats", Host: addr.String()})
 	}
-	var servers []*server.Server
-	for i, port := range ports {
-		servers = append(servers, external(t, fmt.Sprint("s", i), config, func(o *server.Options) {
+	start := func(name string, port int) *server.Server {
+		return external(t, name, config, func(o *server.Options) {
 			o.Cluster = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}
 			o.Routes = routes
-		}))
+		})
+	}
+	for i, port := range ports {
+		servers = append(servers, start(fmt.Sprint("s", i), port))
 	}
 	for _, s := range servers {
 		ready(t, s)
 	}
 	testwait.Until(t, "the cluster has a leader", func() bool { return slices.ContainsFunc(servers, (*server.Server).JetStreamIsLeader) })
-	return servers
+	return servers, func(name string) *server.Server { return ready(t, start(name, server.RANDOM_PORT)) }
+}
+
+// TestANodeThatComesBeforeTheClusterHasItsPeersLooksAgain has a cluster be two servers short of
+// what a mailbox needs: none is made, and the bus does not say that anything survives. Once
+// they have come the mailbox is made, and the bus says what it survives from then on.
+func TestANodeThatComesBeforeTheClusterHasItsPeersLooksAgain(t *testing.T) {
+	t.Parallel()
+	servers, join := clusterOf(t, permit(t, natsbus.Permit{Replicas: 5}))
+	var log testwait.Log
+	b, err := natsbus.Open(t.Context(), natsbus.Config{Node: public(0), Link: link(0), URL: "nats://" + servers[0].Addr().String() + "?replicas=5",
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	log.Await(t, "no suitable peers for placement", 1) // it was asked for, and refused
+	if got := b.Durability(); got != board.DurableMemory {
+		t.Errorf("got durability %q of a mailbox that there is not, want %q", got, board.DurableMemory)
+	}
+	join("s3")
+	join("s4")
+	sendOn(t, b, b.Self(), "hello")
+	receives(t, b, "hello") // so the mailbox is there
+	if got := b.Durability(); got != board.DurableQuorum {
+		t.Errorf("got durability %q, want %q", got, board.DurableQuorum)
+	}
 }
 
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	servers := clusterOf(t, permit(t, natsbus.Permit{Replicas: 3}))
+	servers, _ := clusterOf(t, permit(t, natsbus.Permit{Replicas: 3}))
 	var hosts []string
 	for _, s := range servers {
 		hosts = append(hosts, s.Addr().String())
