@@ -32,28 +32,36 @@ func say(err error, answer ...any) (string, error) { return fmt.Sprintf("%q", an
 const elsewhere board.Space = 9
 
 // questions are all that a board can be asked.
-func questions() []question {
-	stored := func(w *wired) {
-		w.witness.commit(in(sp).Set("rec", set("a", "1"), set("b", "2")).PushRight("list", "x", "y").Include("set", "m", "n").
-			SetAlarm("bell", time.UnixMilli(5)).Live("rec", time.UnixMilli(7)).PushLeft("queue:asked", "rec"))
-		_, err := w.witness.Next(w.ctx, sp, "drawn", 3)
-		w.must(err)
+func questions() []question { return append(questionsOfKeys(), questionsOfAll()...) }
+
+// stored puts something of each kind on the board.
+func stored(w *wired) {
+	w.witness.commit(in(sp).Set("rec", set("a", "1"), set("b", "2")).PushRight("list", "x", "y").Include("set", "m", "n").
+		SetAlarm("bell", time.UnixMilli(5)).Live("rec", time.UnixMilli(7)).PushLeft("queue:asked", "rec"))
+	_, err := w.witness.Next(w.ctx, sp, "drawn", 3)
+	w.must(err)
+}
+
+// more changes all of it.
+func more(w *wired) {
+	w.witness.commit(in(sp).Set("rec", set("a", "2"), set("b", "3")).Set("none", set("b", "4")).PushRight("list", "z").Set("list2", set("a", "1")).
+		Include("set", "o").SetAlarm("bell", time.UnixMilli(6)).SetAlarm("bell2", time.UnixMilli(7)).Live("none", time.UnixMilli(8)))
+	w.witness.commit(in(elsewhere).Set("none", set("a", "1")).PushLeft("queue:asked", "none"))
+	_, err := w.witness.Next(w.ctx, sp, "drawn", 3)
+	w.must(err)
+}
+
+// lapse has a lease on an item run out.
+func lapse(item string) func(w *wired) {
+	return func(w *wired) {
+		w.witness.commit(in(sp).Set(item, set("a", "1")).PushLeft("queue:v", item))
+		w.witness.claimOne(ask(1, "gone", "queue:v"), item)
+		w.must(w.witness.Void(w.ctx, "gone"))
 	}
-	more := func(w *wired) {
-		w.witness.commit(in(sp).Set("rec", set("a", "2"), set("b", "3")).Set("none", set("b", "4")).PushRight("list", "z").Set("list2", set("a", "1")).
-			Include("set", "o").SetAlarm("bell", time.UnixMilli(6)).SetAlarm("bell2", time.UnixMilli(7)).Live("none", time.UnixMilli(8)))
-		w.witness.commit(in(elsewhere).Set("none", set("a", "1")).PushLeft("queue:asked", "none"))
-		_, err := w.witness.Next(w.ctx, sp, "drawn", 3)
-		w.must(err)
-	}
-	lapse := func(item string) func(w *wired) {
-		return func(w *wired) {
-			w.witness.commit(in(sp).Set(item, set("a", "1")).PushLeft("queue:v", item))
-			w.witness.claimOne(ask(1, "gone", "queue:v"), item)
-			w.must(w.witness.Void(w.ctx, "gone"))
-		}
-	}
-	marks := map[board.Board]string{} // of Changed
+}
+
+// questionsOfKeys are about what lies under keys.
+func questionsOfKeys() []question {
 	return []question{
 		{"Get", stored, more, func(ctx context.Context, b board.Board) (string, error) {
 			recs, err := b.Get(ctx, sp, "rec", "none")
@@ -87,6 +95,13 @@ func questions() []question {
 			live, err := b.Live(ctx, sp, board.LiveItem{}, 10)
 			return say(err, fmt.Sprint(live))
 		}},
+	}
+}
+
+// questionsOfAll are about what a board has beside that.
+func questionsOfAll() []question {
+	marks := map[board.Board]string{} // of Changed
+	return []question{
 		{"AlarmOf", stored, more, func(ctx context.Context, b board.Board) (string, error) {
 			at, ok, err := b.AlarmOf(ctx, sp, "bell")
 			return say(err, fmt.Sprint(at.UnixMilli(), ok))
