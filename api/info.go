@@ -58,8 +58,9 @@ type Info struct {
 	Loss *Loss `json:"loss,omitzero"`
 	// Evictions are sentences about what the board's store has thrown away, or would.
 	Evictions []string `json:"evictions,omitzero"`
-	// NowMs is the node's clock when it answered, Unix milliseconds.
-	NowMs int64 `json:"now_ms,omitzero"`
+	// NowMs is the node's clock when it answered, Unix milliseconds; BoardMs the board's.
+	NowMs   int64 `json:"now_ms,omitzero"`
+	BoardMs int64 `json:"board_ms,omitzero"`
 	// Sizes are what is kept, as far as the node knows it: not older than a minute.
 	Sizes []Size `json:"sizes,omitzero"`
 	// Certificates are those by which the node is known, as they lie on its disk.

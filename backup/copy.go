@@ -36,7 +36,7 @@ func Copy(ctx context.Context, from, to Side, overwrite bool, progress func(item
 	if err != nil {
 		return s, err
 	}
-	if err := before.unused(); err != nil {
+	if err := before.unused(from.Board.Now()); err != nil {
 		return s, fmt.Errorf("the board to copy from: %w", err)
 	}
 	l, err := look(ctx, to.Board, from.Name, to.Alone, overwrite)
@@ -198,13 +198,13 @@ func nodesOf(ctx context.Context, s Side) (nodes, error) {
 // nodeFields tell one life of a node from another.
 var nodeFields = []string{layout.NodeSeen, layout.NodeID, layout.NodeStarted}
 
-// unused refuses a board on which a node was seen a moment ago.
+// unused refuses a board on which a node was seen a moment ago, by the board's clock.
 //
 // Errors: [domain.ErrConflict].
-func (n nodes) unused() error {
+func (n nodes) unused(now time.Time) error {
 	for name, r := range n {
 		seen, _ := strconv.ParseInt(r.Get(layout.NodeSeen), 10, 64)
-		if age := time.Since(time.UnixMilli(seen)); age < domain.NodeSilence {
+		if age := now.Sub(time.UnixMilli(seen)); age < domain.NodeSilence {
 			return domain.Conflictf("the board is in use: node %s was there %v ago; stop all of its nodes, and wait %v for those that were killed",
 				name, max(0, age.Round(time.Second)), domain.NodeSilence)
 		}

@@ -74,7 +74,7 @@ func look(ctx context.Context, b board.Board, from string, alone, overwrite bool
 	}
 	there, err := nodesOf(ctx, Side{Board: b, Alone: alone})
 	if err == nil {
-		err = there.unused()
+		err = there.unused(b.Now())
 	}
 	if err != nil {
 		return nil, err

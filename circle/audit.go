@@ -32,7 +32,7 @@ const (
 // then it lets those expire that others left. It rests after each page, rest
 // times as long as that took.
 func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
-	a := auditor{Engine: e, space: layout.SpaceOf(tenant), now: time.Now(), doubts: map[string]map[string]doubt{}}
+	a := auditor{Engine: e, space: layout.SpaceOf(tenant), now: e.board.Now(), doubts: map[string]map[string]doubt{}}
 	// Most contexts have no circles, and much else that lives.
 	circles, err := e.board.Members(ctx, a.space, layout.Circles, "", listMost)
 	if err != nil || len(circles) == 0 {

@@ -142,7 +142,7 @@ func (e *Engine) Servers(ctx context.Context) (map[domain.ServedCircle][]string,
 		}
 		for i, rec := range recs {
 			n, err := layout.DecodeNode(keys[i], rec)
-			if err != nil || !n.Seen(time.Now()).Alive {
+			if err != nil || !n.Seen(e.board.Now()).Alive {
 				continue
 			}
 			for _, c := range n.Circles {

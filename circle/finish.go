@@ -57,12 +57,12 @@ func (x *run) ends(n ending) {
 	}
 	switch n.fate {
 	case givenBack:
-		requeue(&b, x.task, x.claimer.list, time.Now())
+		requeue(&b, x.task, x.claimer.list, x.w.e.board.Now())
 	case dropped:
 		// What the claim has written is taken back: that is all there is.
 		b.Unset(item, layout.TaskStatus, layout.TaskUpdatedAt, layout.TaskAttempt, layout.TaskLosses)
 	default:
-		x.w.e.end(&b, x.task, n, time.Now())
+		x.w.e.end(&b, x.task, n, x.w.e.board.Now())
 	}
 	x.batch = b
 }

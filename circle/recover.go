@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -53,7 +52,7 @@ func (e *Engine) recover(ctx context.Context, l board.Lease, id string) error {
 // backOrEnd commits what becomes of a task that was lost once more, with the rest of a
 // batch: it goes back, or ends where that was once too often or its circle cannot take it.
 func (e *Engine) backOrEnd(ctx context.Context, rest board.Batch, t *domain.Task, list, text string) error {
-	now, n := time.Now(), failed(text)
+	now, n := e.board.Now(), failed(text)
 	commit := func(change func(b *board.Batch)) error {
 		b := rest
 		b.Ops = slices.Clone(rest.Ops)

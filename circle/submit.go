@@ -3,7 +3,6 @@ package circle
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -23,7 +22,7 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, t *domain.T
 	if err := e.cfg.Refuse(tenant); err != nil {
 		return false, err
 	}
-	now := time.Now()
+	now := e.board.Now()
 	t.Status, t.CreatedAt, t.UpdatedAt = domain.TaskPending, domain.At(now), domain.At(now)
 	key := layout.Task(t.ID)
 	b := board.Batch{Space: layout.SpaceOf(tenant)}

@@ -233,7 +233,7 @@ func (f *filling) handle(ctx context.Context) error {
 
 // soon is the next instant that the alarm can be told from this one by.
 func (f *filling) soon() time.Time {
-	if now := time.Now(); now.UnixMilli() > f.at.UnixMilli() {
+	if now := f.schedules.board.Now(); now.UnixMilli() > f.at.UnixMilli() {
 		return now
 	}
 	return f.at.Add(time.Millisecond)

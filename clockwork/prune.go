@@ -85,7 +85,7 @@ func mixedVersions(ctx context.Context, b board.Board) (bool, error) {
 		for i, rec := range recs {
 			n, _ := layout.DecodeNode(keys[i], rec)
 			switch {
-			case !n.Seen(time.Now()).Alive:
+			case !n.Seen(b.Now()).Alive:
 			case known && n.Version != version:
 				return true, nil
 			default:

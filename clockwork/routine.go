@@ -336,7 +336,7 @@ func (u *Routines) Delete(ctx context.Context, tenant domain.TenantID, name stri
 	}
 	b := board.Batch{Space: space}
 	b.Delete(layout.Routine(name))
-	now := time.Now()
+	now := u.board.Now()
 	for _, p := range parts(r) {
 		// The alarm sees that the routine is gone, and clears up.
 		b.SetAlarm(instanceAlarm(name, p), now)

@@ -44,7 +44,7 @@ func (s *Schedules) alarmed(ctx context.Context, tenant domain.TenantID, sched *
 		due[layout.ScheduleAlarm(sched.Name)] = time.UnixMilli(sched.State.NextMs)
 	}
 	if fill := sched.State.Backfill; fill != nil && !fill.Final() {
-		due[layout.BackfillAlarm(sched.Name)] = time.Now()
+		due[layout.BackfillAlarm(sched.Name)] = s.board.Now()
 	}
 	for name, at := range due {
 		space := layout.SpaceOf(tenant)

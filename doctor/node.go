@@ -15,8 +15,8 @@ import (
 
 // This file looks at the nodes of a board beside each other, and at what one stands on.
 
-// nodes finds those that differ in what they know. Those that are silent, and clocks that go
-// ahead, their runners tell, whom more may see.
+// nodes finds those that differ in what they know, and whose clocks are off. Those that are
+// silent their runners tell, whom more may see.
 func (c *Report) nodes(list []domain.Node, now time.Time) {
 	versions, formats := map[string][]string{}, map[int][]string{}
 	for _, n := range list {
@@ -24,6 +24,7 @@ func (c *Report) nodes(list []domain.Node, now time.Time) {
 			version := cmp.Or(n.Version, "unknown")
 			versions[version] = append(versions[version], n.Name)
 			formats[n.Format] = append(formats[n.Format], n.Name)
+			c.clockOf(n)
 		}
 	}
 	if len(versions) > 1 {
@@ -32,6 +33,18 @@ func (c *Report) nodes(list []domain.Node, now time.Time) {
 	if len(formats) > 1 {
 		c.add("format", Warning, "the nodes know boards of different formats: %s. The board stays in the older one until the last older node is gone",
 			grouped(formats, "format "))
+	}
+}
+
+// clockOf says that a node's clock is not the board's.
+func (c *Report) clockOf(n domain.Node) {
+	off, way := time.Duration(n.ClockOffMs)*time.Millisecond, "ahead of"
+	if off < 0 {
+		way = "behind"
+	}
+	if off.Abs() > clocksDiffer {
+		c.add("node "+n.Name, Warning, "its clock is %v %s the board's, by which alarms and schedules come; on etcd that is the middle one of the nodes' clocks, "+
+			"and the earlier of two. Run NTP on all nodes", off.Abs(), way)
 	}
 }
 

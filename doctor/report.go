@@ -78,13 +78,17 @@ func (a *Answers) Add(page api.DeadLetterPage) {
 func Of(a Answers, version string, now time.Time) Report {
 	var c Report
 	c.Node(a.Info, version, now)
-	if a.Passing {
-		c.alone(a.Info, a.Nodes, now)
+	onBoard := now // the instant by the board's clock, at which nodes say that they live
+	if a.Info.BoardMs != 0 {
+		onBoard = time.UnixMilli(a.Info.BoardMs)
 	}
-	c.nodes(a.Nodes, now)
+	if a.Passing {
+		c.alone(a.Info, a.Nodes, onBoard)
+	}
+	c.nodes(a.Nodes, onBoard)
 	if a.Runners != nil {
-		c.Runners(a.Runners.Runners, now)
-		c.isolation(a.Contexts, a.Runners.Runners, now)
+		c.Runners(a.Runners.Runners, onBoard)
+		c.isolation(a.Contexts, a.Runners.Runners, onBoard)
 	}
 	var told []domain.Finding
 	if a.Audit != nil {
@@ -349,7 +353,7 @@ func (c *Report) store(what, survives, durability string) {
 	c.warn(what, durability != "disk" && durability != "quorum", text, text)
 }
 
-// clocksDiffer is by how much a node's clock may go ahead of ours.
+// clocksDiffer is by how much clocks may be apart.
 const clocksDiffer = 10 * time.Second
 
 func (c *Report) Runners(list []domain.Runner, now time.Time) {
@@ -362,9 +366,6 @@ func (c *Report) Runners(list []domain.Runner, now time.Time) {
 		if (r.Node != "" || r.Worker != "") && !r.Alive(now) { // a foreign one need not say that it lives
 			c.add(name, Warning, "not seen since %s, and it did not say that it stops: start it again; what it had goes on elsewhere", cmp.Or(clock(r.SeenMs), "ever"))
 			continue
-		}
-		if ahead := time.UnixMilli(r.SeenMs).Sub(now); ahead > clocksDiffer {
-			c.add(name, Warning, "its clock is %v ahead of the one here, and on etcd alarms go off so much earlier; run NTP on both", ahead.Round(time.Second))
 		}
 		off, isOff := r.OffDuty(domain.RoleRunner)
 		if isOff {

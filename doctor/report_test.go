@@ -241,18 +241,26 @@ func TestDoctorSeesThatAWorkerIsGone(t *testing.T) {
 	}
 }
 
-// A node's clock is told from that at which it says it was there: alarms go by it.
-func TestDoctorNamesClocksThatAreAhead(t *testing.T) {
+// A node says by how much its clock is not the board's. Who lives is told by the board's,
+// whatever the clock here says.
+func TestDoctorNamesClocksThatAreOff(t *testing.T) {
 	now := time.Now()
 	for ahead, want := range map[time.Duration]string{
 		-5 * time.Second: "",
 		5 * time.Second:  "",
-		3 * time.Minute:  "its clock is 3m0s ahead of the one here",
+		3 * time.Minute:  "its clock is 3m0s ahead of the board's",
+		-time.Hour:       "its clock is 1h0m0s behind the board's",
 	} {
-		var c Report
-		c.Runners([]domain.Runner{{Node: "nina", SeenMs: now.Add(ahead).UnixMilli()}}, now)
+		onBoard := now.Add(-2 * time.Hour).UnixMilli()
+		c := Of(Answers{Info: api.Info{BoardMs: onBoard}, Nodes: []domain.Node{{Name: "nina", ClockOffMs: ahead.Milliseconds(), SeenMs: onBoard - 1000}},
+			Runners: &api.RunnerPage{Runners: []domain.Runner{{Node: "nina", SeenMs: onBoard - 1000}, {Node: "dead", SeenMs: now.UnixMilli() - 10_000_000}}}}, "", now)
+		for who, silent := range map[string]bool{"runner nina": false, "runner dead": true} {
+			if got := slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.What == who && strings.Contains(f.Text, "not seen since") }); got != silent {
+				t.Errorf("%s is called silent: %v, want %v", who, got, silent)
+			}
+		}
 		got := slices.IndexFunc(c.Findings, func(f Finding) bool { return strings.Contains(f.Text, "clock") })
-		if got >= 0 != (want != "") || got >= 0 && (c.Findings[got].What != "runner nina" || !strings.Contains(c.Findings[got].Text, want)) {
+		if got >= 0 != (want != "") || got >= 0 && (c.Findings[got].What != "node nina" || !strings.Contains(c.Findings[got].Text, want)) {
 			t.Errorf("%v ahead: got %+v, want %q", ahead, c.Findings, want)
 		}
 	}

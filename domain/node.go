@@ -26,7 +26,9 @@ type Node struct {
 	// Off are the roles that rules of duty have taken from it.
 	Off       []Off `json:"off,omitzero"`
 	StartedMs int64 `json:"started_ms,omitzero"` // Unix milliseconds
-	// SeenMs is when it last said that it is alive; 0 once it has stopped.
+	// ClockOffMs is by how much its machine's clock is ahead of the board's, in whole seconds.
+	ClockOffMs int64 `json:"clock_off_ms,omitzero"`
+	// SeenMs is when it last said that it is alive, by the board's clock; 0 once it has stopped.
 	SeenMs int64 `json:"seen_ms"`
 	// Alive is whether that is not too long ago.
 	Alive bool `json:"alive"`

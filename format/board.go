@@ -20,6 +20,7 @@ type Board interface {
 	List(ctx context.Context, space board.Space, list string, from, n int) ([]string, error)
 	Members(ctx context.Context, space board.Space, set, after string, limit int) ([]string, error)
 	Keys(ctx context.Context, space board.Space, prefix, cursor string, limit int) (keys []string, next string, err error)
+	Now() time.Time
 }
 
 // CheckBoard refuses a board of a newer program. It writes nothing.
@@ -162,7 +163,7 @@ func (k Keeper) older(ctx context.Context) (string, error) {
 	if k.Alone {
 		return "", nil
 	}
-	now := time.Now()
+	now := k.Board.Now()
 	for cursor := ""; ; {
 		keys, next, err := k.Board.Keys(ctx, 0, layout.NodePrefix, cursor, 100)
 		if err != nil {

@@ -28,7 +28,7 @@ func (n *Node) keepRecord(ctx context.Context) {
 	for {
 		now, locks := time.Now(), n.cfg.Encryption.Changed()
 		_ = n.cfg.Disk.Intake() // so that its log says when there is room again, though nobody asks
-		if err := n.writeRecord(ctx, now); err != nil && ctx.Err() == nil {
+		if err := n.writeRecord(ctx, n.board.Now()); err != nil && ctx.Err() == nil {
 			n.cfg.Logger.Warn("runner record not written", "err", err)
 		}
 		if now.Sub(cleared) > time.Hour {
@@ -49,9 +49,12 @@ func (n *Node) keepRecord(ctx context.Context) {
 	}
 }
 
+// writeRecord says that the node is there at an instant of the board: others hold that against
+// the board's clock, whatever theirs says.
 func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	about := domain.Node{Version: n.cfg.Version, Format: n.cfg.Format, Host: n.cfg.Host, RunnerID: n.self.RunnerID, Durability: string(n.board.Durability()),
-		Labels: n.cfg.Labels, Circles: n.cfg.Circles.Served, Effects: n.ServedEffects(), Off: n.Duties.Off(), StartedMs: n.began.UnixMilli()}
+		Labels: n.cfg.Labels, Circles: n.cfg.Circles.Served, Effects: n.ServedEffects(), Off: n.Duties.Off(), StartedMs: n.began.UnixMilli(),
+		ClockOffMs: time.Since(now).Truncate(time.Second).Milliseconds()}
 	fields := append(layout.EncodeNode(about), n.postFields()...)
 	if err := n.self.stay(ctx, n.board, now, fields...); err != nil || n.cfg.Passing {
 		return err

@@ -66,15 +66,15 @@ func loadSelf(ctx context.Context, b board.Board, cfg Config) (self, error) {
 	if s.BoardID, err = clockwork.Identity(ctx, b); err != nil {
 		return s, err
 	}
-	err = s.takeName(ctx, b, time.Now())
+	err = s.takeName(ctx, b, b.Now())
 	if errors.Is(err, domain.ErrConflict) && name == "" && was.Name == "" {
 		s.Name += "-" + strings.ToLower(rand.Text()[:6])
-		err = s.takeName(ctx, b, time.Now())
+		err = s.takeName(ctx, b, b.Now())
 	}
 	if err != nil {
 		return s, err
 	}
-	err = s.ownsRunner(ctx, b, time.Now())
+	err = s.ownsRunner(ctx, b, b.Now())
 	if errors.Is(err, domain.ErrConflict) && id == 0 {
 		// Its folder was copied: the other has the id.
 		cfg.Logger.Warn("another node has this node's runner id: it takes a new one", "runner", uint32(s.RunnerID), "err", err)

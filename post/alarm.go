@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -60,7 +59,7 @@ func (e *Engine) noteLater(ctx context.Context, a board.Alarm, key domain.Messag
 		return e.queueFor(ctx, a, key, queue.PostLogs, layout.Notes(key))
 	}
 	b := board.Batch{Space: a.Space}
-	b.AlarmAt(a.Name, a.At).SetAlarm(a.Name, time.Now().Add(quietNote))
+	b.AlarmAt(a.Name, a.At).SetAlarm(a.Name, e.board.Now().Add(quietNote))
 	return e.board.Commit(ctx, b)
 }
 
@@ -124,7 +123,7 @@ func (e *Engine) late(ctx context.Context, a board.Alarm, key domain.MessageKey)
 	}
 	b.Equal(key.String(), layout.MessageStatus, rec.Get(layout.MessageStatus))
 	text := fmt.Sprintf("%s within %v (time-out of the stage %s)", what, m.TimeoutOf(stage), stage)
-	return e.end(ctx, &b, ended{m: m, key: key, status: domain.MessageError, stage: stage, text: text, now: time.Now()})
+	return e.end(ctx, &b, ended{m: m, key: key, status: domain.MessageError, stage: stage, text: text, now: e.board.Now()})
 }
 
 // RecoverLease puts back what a dead supervisor had. It reports whether the
@@ -133,7 +132,7 @@ func (e *Engine) RecoverLease(ctx context.Context, l board.Lease) (ours bool, er
 	b := board.Batch{Space: l.Space}
 	b.Lapsed(l.Item, l.Token).Release(l.Item)
 	if key, ok := layout.ParseNotes(l.Item); ok {
-		b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, key), time.Now())
+		b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, key), e.board.Now())
 		return true, unlessConflict(e.board.Commit(ctx, b))
 	}
 	key, err := domain.ParseMessageKey(l.Item)

@@ -131,7 +131,7 @@ func (s *Supervisor) answerOne(ctx context.Context, c *board.Claimed, d draft) (
 	if !decided || rec.Get(layout.MessageOpen) != "0" { // one of its jobs was started again, say
 		return b, errNothing
 	}
-	now := time.Now()
+	now := s.board.Now()
 	if m.Origin != "" { // else a program of this board put it into msg_in: it looks itself
 		r, err := s.resultOf(ctx, m, made, d.id, now)
 		if err != nil {

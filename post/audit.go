@@ -28,7 +28,7 @@ const (
 // message can be done again. It rests after each page, rest times as long as
 // that took.
 func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (domain.Audit, error) {
-	a := auditor{e: e, space: space(tenant), before: time.Now().Add(-auditAfter), queues: map[string][]string{}}
+	a := auditor{e: e, space: space(tenant), before: e.board.Now().Add(-auditAfter), queues: map[string][]string{}}
 	var after board.LiveItem
 	for {
 		page, err := e.board.Live(ctx, a.space, after, listPage)
@@ -92,10 +92,10 @@ func (a *auditor) look(ctx context.Context, it board.LiveItem) error {
 	b.Equal(item, layout.MessageOpen, rec.Get(layout.MessageOpen))
 	if ending {
 		b.Equal(item, layout.MessageEnding, "1")
-		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), time.Now())
+		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), a.e.board.Now())
 	} else if m.Status == domain.MessageAcknowledged && m.Origin == "" {
 		// What waits for a result has only its time-out to end it.
-		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), time.Now().Add(m.TimeoutOf(domain.StageResult)))
+		b.SetAlarm(layout.MessageAlarm(layout.AlarmLate, key), a.e.board.Now().Add(m.TimeoutOf(domain.StageResult)))
 	} else if rec.Get(layout.MessageTaken) != "" {
 		// Its jobs are gone: a program took them off the board, or all have been
 		// told of. What is known of them is the answer.

@@ -129,7 +129,7 @@ func (s *Supervisor) vouch(ctx context.Context, m *domain.Message) error {
 // not to be believed.
 func (s *Supervisor) takeIn(ctx context.Context, c *board.Claimed, key domain.MessageKey, m *domain.Message, bad error, atOnce bool) (rest, error) {
 	b := s.heldBatch(c)
-	now := time.Now()
+	now := s.board.Now()
 	switch {
 	case errors.Is(bad, domain.ErrUnavailable):
 		return rest{}, bad

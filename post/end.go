@@ -163,7 +163,7 @@ func (e *Engine) endRest(ctx context.Context, b board.Batch, n ended) error {
 // endAgain ends the jobs of an ended message as its record says that it ended. b
 // brings the guards.
 func (e *Engine) endAgain(ctx context.Context, b board.Batch, m *domain.Message) error {
-	n := ended{m: m, key: m.Key(), status: m.Status, text: m.Error, stage: m.Stage, now: time.Now()}
+	n := ended{m: m, key: m.Key(), status: m.Status, text: m.Error, stage: m.Stage, now: e.board.Now()}
 	if key, err := domain.ParseMessageKey(m.Answer); err == nil {
 		answer, _, err := e.load(ctx, b.Space, key)
 		if err != nil && !errors.Is(err, domain.ErrNotFound) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -69,7 +68,7 @@ func (e *Engine) Take(ctx context.Context, tenant domain.TenantID, actor domain.
 	if rec.Get(layout.MessageFor) != actorText(actor) {
 		return nil, domain.NotFoundf("message %q is not in the inbox of actor %d", key, actor)
 	}
-	m.EndedMs = time.Now().UnixMilli()
+	m.EndedMs = e.board.Now().UnixMilli()
 	b := board.Batch{Space: space(tenant)}
 	b.Equal(item, layout.MessageFor, actorText(actor)).Unset(item, layout.MessageFor)
 	b.Set(item, board.Field{Name: layout.MessageEndedMs, Value: strconv.FormatInt(m.EndedMs, 10)})

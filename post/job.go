@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -60,7 +59,7 @@ func (s *Supervisor) takeAtOnce(ctx context.Context, c *board.Claimed, m *domain
 	b.Set(c.Item, layout.MadeField(made), board.Field{Name: layout.MessageTaken, Value: "1"},
 		board.Field{Name: layout.MessageOpen, Value: strconv.Itoa(len(made))})
 	b.Release(c.Item)
-	b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, m.Key()), time.Now().Add(firstNote))
+	b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, m.Key()), s.board.Now().Add(firstNote))
 	return rest{batch: b, ready: true}, nil
 }
 
@@ -111,7 +110,7 @@ func (s *Supervisor) takeBySteps(ctx context.Context, c *board.Claimed, m *domai
 	}
 	s.taken(&b, c, refused)
 	if refused < len(made) {
-		b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, m.Key()), time.Now().Add(firstNote))
+		b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, m.Key()), s.board.Now().Add(firstNote))
 	}
 	return unlessConflict(s.board.Commit(ctx, b))
 }

@@ -80,7 +80,7 @@ func (s *Supervisor) sendNote(ctx context.Context, c *board.Claimed) error {
 		b.Set(c.Item, fields...)
 	}
 	b.Release(c.Item)
-	b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, key), time.Now().Add(next))
+	b.SetAlarm(layout.MessageAlarm(layout.AlarmNotes, key), s.board.Now().Add(next))
 	return s.board.Commit(ctx, b)
 }
 

@@ -128,7 +128,7 @@ func (s *Supervisor) sign(ctx context.Context, o *outgoing) error {
 	if err := s.mayWrite(ctx, m); err != nil {
 		return err
 	}
-	now := time.Now()
+	now := s.board.Now()
 	created := m.CreatedAt
 	if _, err := s.complete(ctx, m.ContextID, m, now); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *Supervisor) sign(ctx context.Context, o *outgoing) error {
 // again after a crash, that would be another message. It returns those that may
 // be sent.
 func (s *Supervisor) adopt(ctx context.Context, list []*outgoing) []*outgoing {
-	now := time.Now()
+	now := s.board.Now()
 	var batches []board.Batch
 	var of []*outgoing
 	for _, o := range list {
@@ -279,7 +279,7 @@ func (s *Supervisor) sendTo(ctx context.Context, group []*outgoing) {
 
 // push seals a parcel and gives it to a bus.
 func (e *Engine) push(ctx context.Context, way route, p parcel) error {
-	body, err := seal(e.cfg.Keys.Node, way.node, time.Now(), p)
+	body, err := seal(e.cfg.Keys.Node, way.node, e.board.Now(), p)
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (s *Supervisor) sendHere(ctx context.Context, list []*outgoing) {
 
 // keep writes what became of the messages.
 func (s *Supervisor) keep(ctx context.Context, list []*outgoing) {
-	now := time.Now()
+	now := s.board.Now()
 	batches := make([]board.Batch, 0, len(list))
 	kept := make([]*outgoing, 0, len(list))
 	for _, o := range list {
@@ -402,7 +402,7 @@ func (s *Supervisor) refuse(ctx context.Context, o *outgoing) {
 	} else {
 		text = o.receipt.Error
 	}
-	e := ended{m: o.m, key: o.key, status: domain.MessageError, text: text, now: time.Now()}
+	e := ended{m: o.m, key: o.key, status: domain.MessageError, text: text, now: s.board.Now()}
 	b := s.heldBatch(o.claimed)
 	b.Equal(o.key.String(), layout.MessageStatus, o.status)
 	if o.foreign {

@@ -84,7 +84,7 @@ type inflow struct{ e *Engine }
 //
 // Source: seed 000, "Message flow", step 4.
 func (f *inflow) receive(ctx context.Context, messages []*incoming) error {
-	now := time.Now()
+	now := f.e.board.Now()
 	errs := make([]error, len(messages))
 	together(len(messages), processors(), func(i int) {
 		err := f.check(ctx, messages[i], now)
@@ -128,7 +128,7 @@ func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
 	seen := layout.Seen(i.digest)
 	b := board.Batch{Space: space(i.m.DstContext)}
 	b.Absent(seen)
-	if stays(r.cause) && time.Now().Before(i.m.ExpiresAt.Time()) { // later it is never good any more
+	if stays(r.cause) && f.e.board.Now().Before(i.m.ExpiresAt.Time()) { // later it is never good any more
 		b.Set(seen, board.Field{Name: layout.SeenRefused, Value: domain.PlainText(r.Error(), 300)})
 		b.Expire(seen, min(rememberFor(i.m), refusedFor))
 	}
@@ -382,7 +382,7 @@ func (f *inflow) batch(i *incoming, id domain.MessageID, now time.Time) board.Ba
 // error is for what must be tried again: that the board is away. What it can
 // never take is dropped, each thing for itself, or the parcel would come for ever.
 func (s *Supervisor) open(ctx context.Context, p bus.Parcel) error {
-	now := time.Now()
+	now := s.board.Now()
 	in, err := unseal(p.Body, s.Node(), now)
 	if err != nil {
 		cause := causeMalformed

@@ -74,7 +74,7 @@ func (s *Supervisor) commitJob(ctx context.Context, c *board.Claimed, b board.Ba
 // sendAs writes the message by which a job goes away, in one commit with the
 // note on the job that it has.
 func (s *Supervisor) sendAs(ctx context.Context, c *board.Claimed, j *domain.Job) error {
-	tenant, now := domain.TenantID(c.Space), time.Now()
+	tenant, now := domain.TenantID(c.Space), s.board.Now()
 	j.ContextID = tenant
 	if j.Cancel != "" {
 		return domain.Invalidf("cancelled by %s before it was sent", j.Cancel)

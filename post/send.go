@@ -36,7 +36,7 @@ func (e *Engine) Send(ctx context.Context, tenant domain.TenantID, m *domain.Mes
 // ticket is one: asked for again under it within a day, it is the same message,
 // which m becomes. A signed message has its own name.
 func (e *Engine) SendOnce(ctx context.Context, tenant domain.TenantID, m *domain.Message, ticket string) (existing bool, err error) {
-	now := time.Now()
+	now := e.board.Now()
 	if m.Signature != "" {
 		ticket = ""
 	}
@@ -246,7 +246,7 @@ func (e *Engine) checkOwn(ctx context.Context, tenant domain.TenantID, m *domain
 	case a.Pubkey != m.Pubkey:
 		return domain.Forbiddenf("message signed by another key than that of actor %d", m.CallerID)
 	}
-	if err := checkTimes(m, time.Now()); err != nil {
+	if err := checkTimes(m, e.board.Now()); err != nil {
 		return err
 	}
 	if err := fits(m); err != nil {

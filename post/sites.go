@@ -188,7 +188,7 @@ func (e *Engine) AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error
 		}
 	}
 	p.CreatedAt = d.peers[p.Name].CreatedAt
-	p = p.Touched(time.Now())
+	p = p.Touched(e.board.Now())
 	for _, n := range p.Nodes {
 		if _, err := e.cfg.Registry.EnsureNode(ctx, n.Pubkey, at...); err != nil {
 			return p, err

@@ -1,8 +1,6 @@
 package post
 
 import (
-	"time"
-
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/tracing"
 )
@@ -20,7 +18,7 @@ func (s *Supervisor) traced(m *domain.Message, jobs []*domain.Job) {
 			home.Caller = k.Caller
 		}
 		s.cfg.Tracer.Tell(tracing.Span{Trace: trace, ID: tracing.Sent(j.Origin), Parent: tracing.Remote(m.SrcContext, home), Kind: tracing.Consumer,
-			Name: "message", Began: m.CreatedAt.Time(), Ended: time.Now(), Attributes: []tracing.Attribute{
+			Name: "message", Began: m.CreatedAt.Time(), Ended: s.board.Now(), Attributes: []tracing.Attribute{
 				{Name: "ramet.context", Value: domain.Tenant{ID: m.ContextID}.Key()}, {Name: "ramet.message", Value: m.Key().String()},
 				{Name: "ramet.origin", Value: j.Origin}}})
 	}

@@ -49,7 +49,8 @@ func (e *Engine) auditWithin(ctx context.Context, tenant domain.TenantID, within
 }
 
 func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, within time.Duration, looks bool) (domain.Audit, error) {
-	a := auditor{e: e, tenant: tenant, now: time.Now(), within: within, looks: looks, definitions: map[definitionRef]*domain.SagaDefinition{}}
+	a := auditor{e: e, tenant: tenant, now: e.board.Now(), began: time.Now(), within: within, looks: looks,
+		definitions: map[definitionRef]*domain.SagaDefinition{}}
 	for after := ""; ; {
 		sagas, next, err := e.store.List(ctx, tenant, after, 100)
 		if err != nil {
@@ -69,7 +70,8 @@ func (e *Engine) audit(ctx context.Context, tenant domain.TenantID, rest int, wi
 type auditor struct {
 	e      *Engine
 	tenant domain.TenantID
-	now    time.Time
+	now    time.Time // of the board
+	began  time.Time
 	within time.Duration // of that; 0: for as long as it takes
 	looks  bool          // it repairs nothing
 	report domain.Audit
@@ -89,7 +91,7 @@ func (a *auditor) saga(ctx context.Context, saga string, rest int) error {
 	}
 	for cursor := ""; ; {
 		begun := time.Now()
-		if a.within > 0 && begun.Sub(a.now) > a.within {
+		if a.within > 0 && begun.Sub(a.began) > a.within {
 			a.report.Partial = true
 			return nil
 		}

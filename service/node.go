@@ -56,7 +56,7 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		}
 		c.api.standsOn(&whole)
 		beside.Wait()
-		whole.NowMs, whole.Ready = time.Now().UnixMilli(), health.Ready()
+		whole.NowMs, whole.BoardMs, whole.Ready = time.Now().UnixMilli(), c.api.parts.Records.Now().UnixMilli(), health.Ready()
 		whole.BoardError, whole.StreamError, whole.DiskError = health.Board, health.Streams, health.Disk
 		return whole, nil
 	}
@@ -196,7 +196,7 @@ func (c Caller) ListNodes(ctx context.Context, _ api.ListNodesParams) (api.NodeP
 
 // nodes are those of the board by name.
 func (c Caller) nodes(ctx context.Context) ([]domain.Node, error) {
-	list, now := []domain.Node{}, time.Now()
+	list, now := []domain.Node{}, c.api.parts.Records.Now()
 	for cursor := ""; len(list) < nodesMost; {
 		keys, next, err := c.api.parts.Records.Keys(ctx, 0, layout.NodePrefix, cursor, runnerPage)
 		if err != nil {
@@ -235,5 +235,5 @@ func (c Caller) ShowNode(ctx context.Context, p api.NodeParams) (domain.Node, er
 		return domain.Node{}, domain.NotFoundf("there is no node %q on this board; `ramet node list` shows those there are", p.Name)
 	}
 	n, err := layout.DecodeNode(key, recs[0])
-	return n.Seen(time.Now()), err
+	return n.Seen(c.api.parts.Records.Now()), err
 }

@@ -42,7 +42,7 @@ type willing struct {
 
 // serving asks the board.
 func (e *Engine) serving(ctx context.Context, space board.Space) (s serving, err error) {
-	s.tenant, s.now = domain.TenantID(space), time.Now()
+	s.tenant, s.now = domain.TenantID(space), e.board.Now()
 	if s.isolation, err = e.isolation(ctx, space); err != nil {
 		return s, err
 	}
@@ -92,7 +92,7 @@ func (e *Engine) Absent(ctx context.Context, role domain.Role) (lack string, err
 	if err != nil {
 		return "", err
 	}
-	return taker.Absent(runners, role, time.Now()), nil
+	return taker.Absent(runners, role, e.board.Now()), nil
 }
 
 // Lacks returns what says of a job of a context who is not there now to take it; "" where

@@ -293,7 +293,7 @@ func (e *Engine) touch(ctx context.Context, w domain.Worker, now time.Time) erro
 	}
 	key := layout.Runner(w.RunnerID())
 	b := board.Batch{Space: layout.SpaceOf(w.Context)}
-	b.Equal(key, layout.RunnerWorker, w.Name).Set(key, layout.SeenField(now)).Expire(key, workerKept)
+	b.Equal(key, layout.RunnerWorker, w.Name).Set(key, layout.SeenField(e.board.Now())).Expire(key, workerKept)
 	if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 		return err
 	}
@@ -402,7 +402,7 @@ func (e *Engine) register(ctx context.Context, w domain.Worker, ask *domain.Work
 	if due, err := e.workers.due(w, now); err != nil || !due {
 		return err
 	}
-	r := domain.Runner{ID: w.RunnerID(), Worker: w.Name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, SeenMs: now.UnixMilli()}
+	r := domain.Runner{ID: w.RunnerID(), Worker: w.Name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, SeenMs: e.board.Now().UnixMilli()}
 	r.Topic = r.ID.DefaultTopic()
 	for _, t := range ask.Types {
 		use := domain.SlotUse{Slots: ask.Slots, PerContext: ask.Slots, Taken: ask.Running}
@@ -410,7 +410,7 @@ func (e *Engine) register(ctx context.Context, w domain.Worker, ask *domain.Work
 	}
 	b := board.Batch{Space: layout.SpaceOf(w.Context)}
 	key := layout.Runner(r.ID)
-	b.Set(key, layout.EncodeRunner(r.Touched(now))...).Expire(key, workerKept)
+	b.Set(key, layout.EncodeRunner(r.Touched(e.board.Now()))...).Expire(key, workerKept)
 	return e.board.Commit(ctx, b)
 }
 

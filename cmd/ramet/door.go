@@ -78,7 +78,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 	var pages http.Console
 	if p.options.serve {
 		cfg := console.Config{Node: p.node.Name(), Tokens: p.tokens, Address: func() string { return p.address }, Changes: a.Changes, Logger: p.log,
-			Audit: p.audit}
+			Audit: p.audit, Now: p.board.Now}
 		if p.options.dev != nil {
 			cfg.Faults, cfg.Sessions = faults{p}, p.options.dev.sessions
 		}

@@ -213,7 +213,14 @@ func lookTop(ctx context.Context, n *client.Client, tenant domain.TenantID, now 
 		return err
 	})
 	var noFlows error
-	g.Go(func() error { runners, none = n.Runners(ctx, tenant); return nil })
+	onBoard := now // the board's clock, which only operators are told
+	g.Go(func() error {
+		if info, err := n.Info(ctx); err == nil && info.BoardMs != 0 {
+			onBoard = time.UnixMilli(info.BoardMs)
+		}
+		runners, none = n.Runners(ctx, tenant)
+		return nil
+	})
 	g.Go(func() error {
 		flows, noFlows = n.Flows(ctx, api.ListFlowsParams{Context: tenant, FlowFilter: api.FlowFilter{Status: domain.FlowStarted}, Limit: topRows})
 		return nil
@@ -229,7 +236,7 @@ func lookTop(ctx context.Context, n *client.Client, tenant domain.TenantID, now 
 	}
 	v.Slowest = runs.Jobs
 	slices.SortStableFunc(v.Slowest, func(a, b *domain.Job) int { return cmp.Compare(a.StartedMs, b.StartedMs) })
-	v.Queues, v.Runners = topQueues(runners.Runners, waits.Jobs, v.Slowest, now)
+	v.Queues, v.Runners = topQueues(runners.Runners, waits.Jobs, v.Slowest, onBoard)
 	v.More, v.Flows = waits.Next != "", flows.Flows
 	return v, nil
 }
