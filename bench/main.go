@@ -31,7 +31,7 @@ import (
 
 var (
 	what       = flag.String("what", "", "measures, separated by commas; default all")
-	boards     = flag.String("board", "pebble,redis-everysec,redis-always", "boards: mem, pebble, redis-everysec, redis-always")
+	boards     = flag.String("board", "pebble,redis-everysec,redis-always", "boards: mem, pebble, redis-everysec, redis-always; etcd for nodes")
 	jobs       = flag.Int("n", 100_000, "jobs of a measure")
 	dir        = flag.String("dir", "", "folder to work under; default the system's")
 	list       = flag.Bool("list", false, "list the measures")
@@ -106,6 +106,7 @@ var measures = []measure{
 	{"http", "single submits and reads of a job a second over 64 connections to a node of -ramet, beside a server of net/http that does nothing",
 		[]string{"mem"}, httpRate},
 	{"start", "from the start of -ramet to the first 200 of /ready, and what that, and a call of the command line, costs", []string{"mem"}, startTimes},
+	{"nodes", "cycles of submit, claim and finish on one queue, by eight nodes on one etcd server beside one", []string{"etcd"}, manyNodes},
 	{"idle", "processor time of a node with nothing to do", nil, idleCPU},
 	{"growth-waiting", "processor time of a node while 1,000, 10,000 and 100,000 jobs wait for a file", nil, waitingCPU("file:in.csv")},
 	{"growth-names", "the same while they wait for a name", nil, waitingCPU("the lab is open")},

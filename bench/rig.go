@@ -40,6 +40,8 @@ type rig struct {
 	redis  *exec.Cmd
 	// redisAddr is where redis listens.
 	redisAddr string
+	etcd      *exec.Cmd
+	etcdAddr  string
 
 	noop  *noop
 	ended atomic.Int64  // jobs whose end is on the board
@@ -62,8 +64,10 @@ func openRig(kind, under string) (*rig, error) {
 		r.board, err = pebbleboard.Open(dir, pebbleboard.Config{})
 	case "redis-everysec", "redis-always":
 		r.board, err = r.openRedis(strings.TrimPrefix(kind, "redis-"))
+	case "etcd":
+		r.board, err = r.openEtcd()
 	default:
-		err = fmt.Errorf("no board %q; there are mem, pebble, redis-everysec, redis-always", kind)
+		err = fmt.Errorf("no board %q; there are mem, pebble, redis-everysec, redis-always, etcd", kind)
 	}
 	if err != nil {
 		return nil, err
@@ -144,9 +148,11 @@ func (r *rig) run() {
 func (r *rig) close() {
 	r.stop()
 	check(r.board.Close())
-	if r.redis != nil {
-		_ = r.redis.Process.Kill()
-		_ = r.redis.Wait()
+	for _, server := range []*exec.Cmd{r.redis, r.etcd} {
+		if server != nil {
+			_ = server.Process.Kill()
+			_ = server.Wait()
+		}
 	}
 	check(os.RemoveAll(r.dir))
 }
@@ -219,11 +225,13 @@ func (r *rig) submit(t domain.TenantID, jobs []*domain.Job) {
 }
 
 // serverCPU is the processor time of the board's own process, in seconds.
-func (r *rig) serverCPU() float64 {
-	if r.redis == nil {
-		return 0
+func (r *rig) serverCPU() (s float64) {
+	for _, server := range []*exec.Cmd{r.redis, r.etcd} {
+		if server != nil {
+			s += processCPU(server.Process.Pid)
+		}
 	}
-	return processCPU(r.redis.Process.Pid)
+	return s
 }
 
 // processCPU is the processor time of another process, in seconds.
