@@ -75,7 +75,7 @@ func TestNodesWhoseClocksDisagreeHaveOneTime(t *testing.T) {
 				}
 			}
 			for n, b := range nodes {
-				if off := b.Now().Sub(time.Now()) - c.want; off.Abs() > time.Minute {
+				if off := time.Until(b.Now()) - c.want; off.Abs() > time.Minute {
 					t.Errorf("the time of node %d is off by %v, want %v", n, off+c.want, c.want)
 				}
 			}
