@@ -2,7 +2,6 @@ package boardtest
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -393,16 +392,34 @@ var opNames = map[board.OpKind]string{
 	board.OpTrimRight: "trimright", board.OpTrimLeft: "trimleft",
 }
 
-// dump is everything that can be read of both spaces, as text.
+// askers is how many ask what a board holds.
+const askers = 32
+
+// dump is everything that can be read of both spaces, as text. Some two hundred
+// questions are asked at once: one after the other they were most of a run's time.
 func dump(r *rig) string {
-	var s strings.Builder
+	var asked []func() string
 	for space := board.Space(1); space <= 2; space++ {
-		dumpSpace(&s, r, space)
+		asked = append(asked, dumpSpace(r, space)...)
 	}
 	for _, group := range []string{"queue:v", "queue:v:runner7", "queue:w", "msg_in", "rhai_tasks:c"} {
-		ready, err := r.Ready(r.ctx, group)
-		fmt.Fprintln(&s, "ready", group, ready, outcome(err))
+		asked = append(asked, func() string {
+			ready, err := r.Ready(r.ctx, group)
+			return fmt.Sprintln("ready", group, ready, outcome(err))
+		})
 	}
+	asked = append(asked, func() string { return dumpDue(r) }, func() string { return dumpExpired(r) })
+	said := make([]string, len(asked))
+	each(askers, func(i int) {
+		for ; i < len(asked); i += askers {
+			said[i] = asked[i]()
+		}
+	})
+	return strings.Join(said, "")
+}
+
+func dumpDue(r *rig) string {
+	var s strings.Builder
 	due, err := r.Due(r.ctx, 100, 0)
 	slices.SortStableFunc(due, func(a, b board.Alarm) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Space, b.Space), strings.Compare(a.Name, b.Name))
@@ -410,54 +427,88 @@ func dump(r *rig) string {
 	for _, a := range due {
 		fmt.Fprintln(&s, "due", a.Space, a.Name, a.At.UnixMilli())
 	}
-	ls, err2 := r.Expired(r.ctx, 100, 0)
+	fmt.Fprintln(&s, outcome(err))
+	return s.String()
+}
+
+func dumpExpired(r *rig) string {
+	var s strings.Builder
+	ls, err := r.Expired(r.ctx, 100, 0)
 	slices.SortFunc(ls, func(a, b board.Lease) int {
 		return cmp.Or(cmp.Compare(a.Space, b.Space), strings.Compare(a.Item, b.Item))
 	})
 	for _, l := range ls {
 		fmt.Fprintln(&s, "expired", l)
 	}
-	fmt.Fprintln(&s, outcome(err), outcome(err2))
+	fmt.Fprintln(&s, outcome(err))
 	return s.String()
 }
 
-func dumpSpace(s *strings.Builder, r *rig, space board.Space) {
+func dumpSpace(r *rig, space board.Space) (asked []func() string) {
 	for _, key := range r.keys(space, "", 4) {
-		fmt.Fprintf(s, "%d/%s: %s\n", space, key, dumpKey(r.ctx, r, space, key))
+		asked = append(asked, dumpKey(r, space, key)...)
 	}
 	for _, item := range slices.Concat(modelRecords, modelTasks) {
-		if l, ok, err := r.LeaseOf(r.ctx, space, item); ok || err != nil {
-			fmt.Fprintln(s, l, outcome(err))
-		}
+		asked = append(asked, func() string {
+			l, ok, err := r.LeaseOf(r.ctx, space, item)
+			if !ok && err == nil {
+				return ""
+			}
+			return fmt.Sprintln(l, outcome(err))
+		})
 	}
 	for _, name := range modelAlarms {
-		if at, ok, err := r.AlarmOf(r.ctx, space, name); ok || err != nil {
-			fmt.Fprintf(s, "%d alarm %s at %d %s\n", space, name, at.UnixMilli(), outcome(err))
+		asked = append(asked, func() string {
+			at, ok, err := r.AlarmOf(r.ctx, space, name)
+			if !ok && err == nil {
+				return ""
+			}
+			return fmt.Sprintf("%d alarm %s at %d %s\n", space, name, at.UnixMilli(), outcome(err))
+		})
+	}
+	return append(asked, func() string {
+		var s strings.Builder
+		live, err := r.Live(r.ctx, space, board.LiveItem{}, 100)
+		for _, l := range live {
+			fmt.Fprintf(&s, "%d live %s since %d\n", space, l.Item, l.At.UnixMilli())
 		}
-	}
-	live, err := r.Live(r.ctx, space, board.LiveItem{}, 100)
-	for _, l := range live {
-		fmt.Fprintf(s, "%d live %s since %d\n", space, l.Item, l.At.UnixMilli())
-	}
-	fmt.Fprintln(s, outcome(err))
+		fmt.Fprintln(&s, outcome(err))
+		return s.String()
+	})
 }
 
 // dumpKey reads a key as each kind of thing; two of the three must refuse.
-func dumpKey(ctx context.Context, r *rig, space board.Space, key string) string {
-	recs, err := r.Get(ctx, space, key)
-	rec := "-"
-	if err == nil {
-		rec = fields(recs[0])
+func dumpKey(r *rig, space board.Space, key string) (asked []func() string) {
+	return []func() string{
+		func() string {
+			stat, err := r.Stat(r.ctx, space, key)
+			said := fmt.Sprintf("%d/%s: %s", space, key, outcome(err))
+			for _, st := range stat {
+				said += fmt.Sprintf(" %s, expires: %v", st.Kind, !st.Expires.IsZero())
+			}
+			return said
+		},
+		func() string {
+			recs, err := r.Get(r.ctx, space, key)
+			if err != nil {
+				return ", " + outcome(err)
+			}
+			return ", " + fields(recs[0])
+		},
+		func() string {
+			some, err := r.GetFields(r.ctx, space, modelFields[1:], key)
+			if err != nil {
+				return ", of them " + outcome(err)
+			}
+			return ", of them " + fields(some[0])
+		},
+		func() string {
+			list, err := r.List(r.ctx, space, key, 0, 1000)
+			return fmt.Sprintf(", %.50q %s", list, outcome(err))
+		},
+		func() string {
+			members, err := r.Members(r.ctx, space, key, "", 1000)
+			return fmt.Sprintf(", %.50q %s\n", members, outcome(err))
+		},
 	}
-	some, err4 := r.GetFields(ctx, space, modelFields[1:], key)
-	if err4 == nil {
-		rec += ", of them " + fields(some[0])
-	}
-	list, err2 := r.List(ctx, space, key, 0, 1000)
-	members, err3 := r.Members(ctx, space, key, "", 1000)
-	stat, err5 := r.Stat(ctx, space, key)
-	for _, st := range stat {
-		rec = fmt.Sprintf("%s, expires: %v: %s", st.Kind, !st.Expires.IsZero(), rec)
-	}
-	return fmt.Sprintf("%s %s %s %s, %.50q %s, %.50q %s", rec, outcome(err), outcome(err4), outcome(err5), list, outcome(err2), members, outcome(err3))
 }
