@@ -341,6 +341,7 @@ func (s *shard) rounds(ctx, feeding context.Context) error {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
 	fed := 0                     // new messages since what was put aside had its turn
+	quiet := false               // nothing new came when it was last waited for
 	var stalled <-chan time.Time // what was put aside could not be read
 	for {
 		if s.relay.admit(feeding) != nil {
@@ -349,7 +350,7 @@ func (s *shard) rounds(ctx, feeding context.Context) error {
 		var idle <-chan time.Time // nothing new comes: it is the turn of what was put aside
 		if stalled == nil && s.putAside() {
 			idle = passed
-			if fed > 0 {
+			if !quiet {
 				idle = time.After(feedWait)
 			}
 		}
@@ -374,6 +375,7 @@ func (s *shard) rounds(ctx, feeding context.Context) error {
 			return s.save(ctx)
 		}
 		list = s.gather(list)
+		quiet = len(list) == 0
 		var todo []pending
 		for _, f := range list {
 			fed += len(f.messages)
