@@ -287,6 +287,10 @@ var block = regexp.MustCompile("(?ms)^```(sh|yaml|text|go)\n(.*?)^```$")
 // patience bounds the commands of one page.
 const patience = 3 * time.Minute
 
+// startWait is how long a block's commands wait for the node that it has just started:
+// by themselves ten seconds, which such a start may take where other programs have the processors.
+const startWait = "RAMET_START_WAIT=2m"
+
 // check runs the commands of a page in one shell, in order. The two make
 // commands are run by CI itself.
 func check(t *testing.T, page, dir, redis string) {
@@ -448,7 +452,7 @@ func (w world) run(t *testing.T, script, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(os.Environ(), "HOME="+dir, "RAMET_DATA=", "TZ=UTC",
+	cmd.Env = append(os.Environ(), "HOME="+dir, "RAMET_DATA=", "TZ=UTC", startWait,
 		"PATH="+filepath.Join(dir, "usr/local/bin")+":"+bin+":"+os.Getenv("PATH"), "RAMET_SRC="+source)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
