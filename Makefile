@@ -19,6 +19,9 @@ STATICCHECK := go tool -modfile=tools/tools.mod staticcheck
 # packages, twice as many as there are processors are built or tested at once.
 # Those that wait longest come first.
 PACKAGES := ./test/... ./...
+# Compilers and tests alike free memory for half of their time where a small heap is
+# to stay small. internal/testbinary takes this from the programs that tests start.
+ROOMY := GOGC=400 GOMEMLIMIT=3GiB
 QUICKLY := -vet=off -ldflags=-w -p $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: help
@@ -47,7 +50,7 @@ test: ## everything, with real servers: installs what is missing, ends in a coun
 	$(MAKE) build
 	scripts/test-sdks
 	scripts/test-openapi
-	RAMET_TEST_SERVERS=required $(GOTESTSUM) --format pkgname-and-test-fails -- $(QUICKLY) -timeout 20m $(PACKAGES)
+	$(ROOMY) RAMET_TEST_SERVERS=required $(GOTESTSUM) --format pkgname-and-test-fails -- $(QUICKLY) -timeout 20m $(PACKAGES)
 
 .PHONY: sdk-python
 sdk-python: build ## the Python SDK: ruff, mypy, its tests against ./bin/ramet; installs what they need into sdk/python/.venv
@@ -67,19 +70,19 @@ test-quick: ## what needs nothing installed; servers that are missing skip their
 # program would be compiled a third time.
 .PHONY: race
 race: ## the tests under the race detector (needs gcc), but for those of the built binary
-	$(GOTESTSUM) --format pkgname-and-test-fails --raw-command -- \
+	$(ROOMY) $(GOTESTSUM) --format pkgname-and-test-fails --raw-command -- \
 		env CGO_ENABLED=1 go test -json $(QUICKLY) -exec 'env CGO_ENABLED=0' -race -short -timeout 20m \
 		$$(go list $(PACKAGES) | grep -v -e /test/scripts -e /test/readme -e /test/browser -e /test/release -e /test/stranger -e /test/upgrade -e /test/traces)
 
 .PHONY: check
 check: ## format, vet, staticcheck, and that other systems' compilers would take it
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
-	go vet ./...
-	go vet -tags '$(SMALL)' ./cmd/ramet ./effect/sqleffect
-	go test -tags '$(SMALL)' -vet=off -ldflags=-w -run LeftOut ./cmd/ramet
-	$(STATICCHECK) ./...
-	go run ./tools/typecheck darwin/arm64 ./cmd/ramet windows/amd64 ./cmd/ramet-client
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./script/jail # the one package with code of its own for a processor
+	$(ROOMY) go vet ./...
+	$(ROOMY) go vet -tags '$(SMALL)' ./cmd/ramet ./effect/sqleffect
+	$(ROOMY) go test -tags '$(SMALL)' -vet=off -ldflags=-w -run LeftOut ./cmd/ramet
+	$(ROOMY) $(STATICCHECK) ./...
+	$(ROOMY) go run ./tools/typecheck darwin/arm64 ./cmd/ramet windows/amd64 ./cmd/ramet-client
+	$(ROOMY) CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./script/jail # the one package with code of its own for a processor
 
 .PHONY: fuzz
 fuzz: ## every fuzz test for FUZZTIME (default 10s); those that fit FUZZ alone, as FUZZ=FuzzURL or FUZZ=identity

@@ -34,8 +34,11 @@ var asMade = []string{"-tags", "grpcnotrace", "-ldflags", "-s -w -X main.linkedV
 
 // Build builds ramet as `make build` does, with further flags of `go build`,
 // into a folder that the caller removes. Every user may enter it: tests run it
-// as others than themselves.
+// as others than themselves. How much memory the garbage collector leaves to tests is
+// theirs alone: what they start has what it has for everybody.
 func Build(flags ...string) (folder string, err error) {
+	defer os.Unsetenv("GOGC")
+	defer os.Unsetenv("GOMEMLIMIT")
 	folder, err = os.MkdirTemp("", "ramet-bin")
 	if err != nil {
 		return "", err

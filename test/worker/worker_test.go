@@ -34,6 +34,8 @@ const patience = 2 * time.Minute
 var ramet string
 
 func TestMain(m *testing.M) {
+	os.Setenv("GOGC", "400") // as make has it
+	os.Setenv("GOMEMLIMIT", "3GiB")
 	os.Exit(testbinary.Run(m, func(folder string) { ramet = filepath.Join(folder, "ramet") }))
 }
 
@@ -138,6 +140,15 @@ func TestTheProgramIsCompiledAsMade(t *testing.T) {
 	}
 	if got["CGO_ENABLED"] != "0" || got["-tags"] != "grpcnotrace" || got["-race"] != "" {
 		t.Errorf("with CGO_ENABLED=%q, -tags=%q and -race=%q, want 0, grpcnotrace and none", got["CGO_ENABLED"], got["-tags"], got["-race"])
+	}
+}
+
+// TestTheProgramHasItsOwnMemory: make gives tests room that the program does not have elsewhere.
+func TestTheProgramHasItsOwnMemory(t *testing.T) {
+	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
+		if v, set := os.LookupEnv(name); set {
+			t.Errorf("what tests start has %s=%s", name, v)
+		}
 	}
 }
 
