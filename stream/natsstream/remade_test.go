@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/stream"
 	"github.com/ramet-run/ramet/stream/natsstream"
 )
@@ -105,7 +106,12 @@ func TestAStreamThatHasLostItsEnd(t *testing.T) {
 			}
 			b.start(t)
 			if !mayLose {
-				wantRemade(t, "a publisher", l.Publish(t.Context(), event(4)))
+				var err error
+				testwait.Until(t, "the server is reached again", func() bool {
+					err = l.Publish(t.Context(), event(4))
+					return err == nil || !strings.Contains(err.Error(), "cannot be reached")
+				})
+				wantRemade(t, "a publisher", err)
 				return
 			}
 			publish(t, l, event(4))
