@@ -28,7 +28,7 @@ func (e *Engine) Audit(ctx context.Context, tenant domain.TenantID, rest int) (d
 }
 
 // AuditWithin is Audit that looks at no more instances than there is time for, zero: at all,
-// and also finds the sagas that nobody serves.
+// and also finds the sagas that nobody serves, and those that are behind all the same.
 func (e *Engine) AuditWithin(ctx context.Context, tenant domain.TenantID, within time.Duration) (domain.Audit, error) {
 	return e.auditWithin(ctx, tenant, within, false)
 }
@@ -45,6 +45,9 @@ func (e *Engine) auditWithin(ctx context.Context, tenant domain.TenantID, within
 	}
 	lacking, err := e.unserved(ctx, tenant)
 	found.Lacking = append(found.Lacking, lacking...)
+	if err == nil && len(lacking) == 0 { // else it is known why they are
+		found.Lacking = append(found.Lacking, e.lagging(ctx, tenant)...)
+	}
 	return found, err
 }
 

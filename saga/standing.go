@@ -3,6 +3,7 @@ package saga
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -179,6 +180,42 @@ func (e *Engine) standing(ctx context.Context, tenant domain.TenantID, saga stri
 		}
 	}
 	return is, nil
+}
+
+const (
+	// lagTold is how old the oldest event is that a saga has not handled when an audit says so.
+	lagTold = 5 * time.Minute
+	// lagWithin bounds how long an audit looks for such sagas.
+	lagWithin = 2 * time.Second
+)
+
+// lagging finds the sagas of a context that are far behind. Those that cannot be looked at are passed
+// over: the streams are away then, which is told elsewhere.
+func (e *Engine) lagging(ctx context.Context, tenant domain.TenantID) (found []domain.Finding) {
+	ctx, cancel := context.WithTimeout(ctx, lagWithin)
+	defer cancel()
+	all, err := e.served(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, c := range all {
+		if c.tenant != tenant {
+			continue
+		}
+		if banned, _ := e.cfg.Banned(tenant, c.saga); banned {
+			continue
+		}
+		is, err := e.standing(ctx, tenant, c.saga)
+		if err != nil {
+			return found
+		}
+		if age := e.board.Now().Sub(is.Oldest); !is.Oldest.IsZero() && age > lagTold {
+			found = append(found, domain.Finding{Key: "saga " + c.saga, Text: fmt.Sprintf("events that it has not handled: %d, the oldest for %v; "+
+				"`ramet saga lag %s` shows the partitions and who has them; see the log of that node, or serve it from more nodes",
+				is.Behind, age.Round(time.Second), c.saga)})
+		}
+	}
+	return found
 }
 
 // waiting is how many items wait to be sent or are on their way, and when the first of

@@ -2,6 +2,8 @@ package saga_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -75,6 +77,21 @@ func TestABrokerThatIsAwayIsNoSagaThatHasCaughtUp(t *testing.T) {
 		r.publish(shop, goes("e2", `{"id":1}`))
 		time.Sleep(time.Minute)
 		look("nothing is read", 1, time.Minute, 0, true)
+		told := func(when string, want bool) {
+			t.Helper()
+			a, err := r.engine.AuditWithin(ctx, shop, time.Second)
+			r.must(err)
+			found := slices.ContainsFunc(a.Lacking, func(f domain.Finding) bool {
+				return f.Key == "saga s" && strings.Contains(f.Text, "not handled: 1, the oldest for 6m")
+			})
+			if found != want || !found && len(a.Lacking) > 0 {
+				t.Errorf("%s: the audit has found %v", when, a.Lacking)
+			}
+		}
+		told("behind for a minute", false)
+		time.Sleep(5 * time.Minute)
+		told("behind for six minutes", true)
+		look("nothing is read still", 1, 6*time.Minute, 0, true)
 		log.gone.Store(true)
 		look("nothing can be asked", 1, time.Minute, 0, false)
 		time.Sleep(time.Hour)
