@@ -13,7 +13,7 @@ import (
 )
 
 // This file has how the nodes do: their health, what waits for them, their runners and
-// themselves. Bans are in bans.go.
+// themselves. Bans are in bans.go, duties in duties.go.
 
 func (c *Console) mountOperate() {
 	c.live("GET operate", (*visit).healthPage)
@@ -22,6 +22,7 @@ func (c *Console) mountOperate() {
 	c.live("GET operate/runners", (*visit).runnersPage)
 	c.live("GET operate/nodes", (*visit).nodesPage)
 	c.mountBans()
+	c.mountDuties()
 }
 
 // operateTabs are the pages of Operate that who looks may see.
@@ -34,6 +35,9 @@ func (v *visit) operateTabs(here string) (tabs []tab) {
 		add("Nodes & boards", "operate/nodes")
 	}
 	add("Bans", "operate/bans")
+	if v.mayOnNode(api.DutyShow.Operation) {
+		add("Duties", "operate/duties")
+	}
 	add("Bulk operations", "operate/bulk")
 	return tabs
 }

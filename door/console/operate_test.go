@@ -64,6 +64,32 @@ func TestABanIsSetAndLifted(t *testing.T) {
 	b.has(b.post(200, path("operate/bans/lift?kind=blueprint&name=nightly")), "The ban is lifted", "1 thing is held up")
 }
 
+func TestDutiesAreTakenAndGivenBack(t *testing.T) {
+	r := newRig(t)
+	b := r.as(admin)
+	b.hasNot(b.get(200, path("operate")), "operate/duties")
+	b.get(403, path("operate/duties"))
+	b.post(403, path("operate/duties/add"), "role", "effect")
+	do(r, domain.Operator, api.ContextCreate, api.CreateContextParams{Tenant: domain.Tenant{ID: 1, Admins: []domain.ActorID{domain.Operator}}})
+	b = r.as(domain.Operator)
+	b.has(b.get(200, "c/1/operate/duties"), "has all its roles", "ramet duty show", "Add the rule")
+	b.has(b.post(200, "c/1/operate/duties/add", "role", "effect", "host", "edge-.*"), "The rule holds", "whose host is not edge-.*")
+	b.has(b.post(200, "c/1/operate/duties/add", "role", "saga", "min_version", "1.4.0"), "older than 1.4.0", "Remove rule 2")
+	b.has(b.post(200, "c/1/operate/duties/add", "role", "effect", "host", "("), "This was not done")
+	b.has(b.post(200, "c/1/operate/duties/add", "role", "none"), "This was not done")
+	const first = `"" "edge-.*" "" "effect"`
+	b.has(b.post(200, "c/1/operate/duties/remove", "rule", first), "The rule is gone", "Remove rule 1")
+	b.has(b.post(200, "c/1/operate/duties/remove", "rule", first), "This was not done: that rule is not there any more")
+	rules := do(r, domain.Operator, api.DutyShow, api.DutyParams{}).Rules
+	if len(rules) != 1 || rules[0].MinVersion != "1.4.0" {
+		t.Errorf("got rules %v", rules)
+	}
+	for _, text := range acts {
+		harmless(t, b.post(statusAny, "c/1/operate/duties/add", "role", text, "host", text, "min_version", text))
+	}
+	harmless(t, b.get(200, "c/1/operate/duties"))
+}
+
 func TestHostileBans(t *testing.T) {
 	r := newRig(t)
 	b := r.as(admin)

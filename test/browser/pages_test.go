@@ -27,7 +27,7 @@ func TestListsAndPagesOfOneThingFit(t *testing.T) {
 		"schedule?name=nightly", "schedule?name=nightly&tab=flows", "schedule?name=nightly&tab=definition",
 		"blueprints", "blueprint?name=nightly", "blueprint?name=nightly&step=sales", "blueprint?name=nightly&tab=source", "blueprint?name=nightly&tab=versions",
 		"blueprint?name=nightly&tab=start", "blueprint/edit?name=nightly", "effects", "letters", "letters/list", "messages", "messages/inbox", "messages/peers",
-		"archive", "operate", "operate/queues", "operate/runners", "operate/nodes", "operate/bans", "rights", "rights/contexts", "rights/actors",
+		"archive", "operate", "operate/queues", "operate/runners", "operate/nodes", "operate/bans", "operate/duties", "rights", "rights/contexts", "rights/actors",
 		"rights/tokens", "rights/audit"}
 	for i := range paths {
 		paths[i] = "c/1/" + paths[i]
