@@ -131,23 +131,28 @@ func (c Caller) effectsMissing(ctx context.Context, tenant domain.TenantID, def 
 	if err != nil {
 		return nil, err
 	}
-	return missing(def, served, mine), nil
+	var list []domain.Fault
+	for _, l := range missing(def, served, mine) {
+		list = append(list, l.fault())
+	}
+	return list, nil
 }
 
 const lookForEffects = "; `ramet effect list` shows those of a node"
 
+// lacked is an effect that a saga asks for and no node has.
+type lacked struct {
+	path, name string
+	near       string // the nearest name there is; "": none
+}
+
 // missing are the effects of a saga that are not among those served.
-func missing(def *domain.SagaDefinition, served map[string]bool, mine []string) (list []domain.Fault) {
+func missing(def *domain.SagaDefinition, served map[string]bool, mine []string) (list []lacked) {
 	look := func(path string, names []string) {
 		for i, name := range names {
-			if served[name] {
-				continue
+			if !served[name] {
+				list = append(list, lacked{fmt.Sprintf("%s[%d]", path, i), name, domain.Nearest(name, mine)})
 			}
-			hint := lookForEffects
-			if near := domain.Nearest(name, mine); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
-			}
-			list = append(list, domain.Fault{Path: fmt.Sprintf("%s[%d]", path, i), Text: fmt.Sprintf("no node has an effect %q for this context%s", name, hint)})
 		}
 	}
 	look("effects", def.Effects)
@@ -155,6 +160,14 @@ func missing(def *domain.SagaDefinition, served map[string]bool, mine []string) 
 		look("compensation.effects", def.Compensation.Effects)
 	}
 	return list
+}
+
+func (l lacked) fault() domain.Fault {
+	hint := lookForEffects
+	if l.near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", l.near)
+	}
+	return domain.Fault{Path: l.path, Text: fmt.Sprintf("no node has an effect %q for this context%s", l.name, hint)}
 }
 
 // maxSagasLooked bounds the sagas whose effects an audit looks at.
@@ -193,21 +206,25 @@ func (c Caller) effectsLacking(ctx context.Context, tenant domain.TenantID) (fou
 const lackedMost = 5
 
 // lacksText says all that a saga lacks in one: five effects are one thing to look at.
-func lacksText(lacks []domain.Fault) string {
-	var texts []string
-	for _, lack := range lacks {
-		if !slices.Contains(texts, lack.Text) { // one may stand among those of the compensation, too
-			texts = append(texts, lack.Text)
+func lacksText(lacks []lacked) string {
+	var names []string
+	for _, l := range lacks {
+		name := strconv.Quote(l.name)
+		if l.near != "" {
+			name += fmt.Sprintf(" (did you mean %q?)", l.near)
+		}
+		if !slices.Contains(names, name) { // one may stand among those of the compensation, too
+			names = append(names, name)
 		}
 	}
+	if len(names) == 1 {
+		return lacks[0].fault().Text
+	}
 	more := ""
-	if n := len(texts) - lackedMost; n > 0 {
-		texts, more = texts[:lackedMost], fmt.Sprintf("; and %d more", n)
+	if n := len(names) - lackedMost; n > 0 {
+		names, more = names[:lackedMost], fmt.Sprintf(" and %d more", n)
 	}
-	for i := range texts[:len(texts)-1] { // the last says where one looks
-		texts[i] = strings.TrimSuffix(texts[i], lookForEffects)
-	}
-	return strings.Join(texts, "; ") + more
+	return "no node has these effects for this context: " + strings.Join(names, ", ") + more + lookForEffects
 }
 
 // effectsServed are the effects that a node does for a context which is alive and on duty

@@ -47,7 +47,7 @@ func (v *visit) dutiesPage() error {
 			off.Rows = append(off.Rows, row{Cells: []entry{words(n.Name), words(string(o.Role)), words(strconv.Itoa(o.Rule)), words(o.Why)}})
 		}
 	}
-	b := &listBody{Tables: []table{rules, off}, None: "Every node has all its roles.", Make: "ramet duty set FILE"}
+	b := &listBody{Tables: []table{rules, off}, None: "There is no rule of duty.", Make: "ramet duty set FILE"}
 	s := &sentence{State: state{"all on duty", succeeded}, Text: "Every node that is alive has all its roles."}
 	if lost > 0 {
 		s = &sentence{State: state{"off duty", held}, Text: verbIs(lost, "node") + " without a role: others do that part of the work, if there are any."}
