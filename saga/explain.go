@@ -126,7 +126,11 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 	}
 	if len(x.Events) > 0 && (x.Standing == domain.StandingTimer || x.Standing == domain.StandingEvents) {
 		x.Text += ", or for " + strings.Join(x.Events, ", ")
-		x.Text = strings.Replace(x.Text, "for an event, or for", "for one of", 1)
+		these := "for "
+		if len(x.Events) > 1 {
+			these = "for one of "
+		}
+		x.Text = strings.Replace(x.Text, "for an event, or for ", these, 1)
 	}
 	if len(x.Ended) > 0 && (x.Standing == domain.StandingTimer || x.Standing == domain.StandingEvents || x.Standing == domain.StandingStuck) {
 		x.Text += "; " + strings.Join(x.Ended, "; ")

@@ -10,3 +10,7 @@ import (
 func TestDurable(t *testing.T) {
 	scripttest.Durable(t, rhaiscript.New(rhaiscript.Config{}), scripttest.DurableRhai)
 }
+
+func TestOsisDurable(t *testing.T) {
+	scripttest.Durable(t, osis(t, memory(t)), scripttest.DurableRhai)
+}

@@ -178,6 +178,31 @@ script: |
   fn on_event(state, event) { #{next: if event.type == "Placed" { "open" } else { "shipped" }} }
 `
 
+// parcel is a saga whose picture the docs show.
+const parcel = `name: parcel
+triggers: [{of: Parcel, types: [HandedIn, OutForDelivery, Delivered, NobodyHome, Fetched, CameBack]}]
+correlation: event.aggregate_id
+initial: new
+states:
+  new: {on: {HandedIn: handle, "*": ignore}}
+  sorted: {on: {OutForDelivery: handle, "*": ignore}}
+  on-the-way: {on: {Delivered: handle, NobodyHome: handle, "*": ignore}}
+  at-the-shop: {on: {Fetched: handle, CameBack: handle, "*": ignore}}
+  delivered: {final: true}
+  returned: {final: true}
+script: |
+  fn on_event(state, event) {
+    switch event.type {
+      "HandedIn" => #{next: "sorted"},
+      "OutForDelivery" => #{next: "on-the-way"},
+      "NobodyHome" => #{next: "at-the-shop"},
+      "CameBack" => #{next: "returned"},
+      "Delivered" => #{next: "delivered"},
+      "Fetched" => #{next: "delivered"}
+    }
+  }
+`
+
 // TestEveryPageFitsAPhoneAndADesk looks at pages in each width and in both colours.
 func TestEveryPageFitsAPhoneAndADesk(t *testing.T) {
 	b := chromiumtest.Start(t)
@@ -186,11 +211,17 @@ func TestEveryPageFitsAPhoneAndADesk(t *testing.T) {
 	n.run("flow", "submit", "approval/release.yaml", "--trigger", "1.4.0")
 	n.run("saga", "apply", n.file(order))
 	n.run("event", "publish", "Placed", "--aggregate", "Order/ann")
+	n.run("saga", "apply", n.file(parcel))
+	for _, event := range []string{"HandedIn", "OutForDelivery", "NobodyHome"} {
+		n.run("event", "publish", event, "--aggregate", "Parcel/ann")
+	}
 	base := n.signIn(b)
 	b.Do(chromedp.Navigate(base + "c/1/flows/1"))
 	b.Until(`document.querySelector("h1").parentElement.innerText.includes("failed")`)
 	b.Do(chromedp.Navigate(base + "c/1/sagas/order"))
 	b.Until(`document.querySelector("main").innerText.includes("ann")`)
+	b.Do(chromedp.Navigate(base + "c/1/sagas/parcel"))
+	b.Until(`document.querySelector("main").innerText.includes("at-the-shop")`)
 	paths := []string{"c/1/", "c/1/flows", "c/1/flows/1", "c/1/flows/1?tab=gantt", "c/1/flows/1?tab=steps", "c/1/flows/1?tab=logs", "c/1/flows/1?tab=data",
 		"c/1/flows/1?tab=history",
 		"c/1/jobs", "c/1/jobs/1/1", "c/1/sagas", "c/1/sagas/order", "c/1/sagas/order?tab=states", "c/1/sagas/order?tab=lag",

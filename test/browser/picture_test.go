@@ -2,6 +2,7 @@ package browser
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/png"
 	"os"
@@ -27,10 +28,11 @@ const (
 func (n *node) pictures(b *chromiumtest.Browser, base string) {
 	n.Helper()
 	now := map[string][]byte{}
-	for _, p := range []struct{ name, path, colours string }{{"console-flow", "c/1/flows/1", "light"}, {"console-flow-dark", "c/1/flows/1", "dark"}} {
+	for _, p := range []struct{ name, path, colours, says string }{{"console-flow", "c/1/flows/1", "light", "failed"},
+		{"console-flow-dark", "c/1/flows/1", "dark", "failed"}, {"console-saga", "c/1/sagas/parcel/instance?id=ann", "light", "running"}} {
 		b.See(1280, 600, p.colours)
 		b.Do(chromedp.Navigate(base + p.path))
-		b.Until(`document.readyState === "complete" && document.querySelector("h1").parentElement.innerText.includes("failed")`)
+		b.Until(fmt.Sprintf(`document.readyState === "complete" && document.querySelector("h1").parentElement.innerText.includes(%q)`, p.says))
 		now[p.name] = b.Picture()
 		stored := filepath.Join("..", "..", "docs", p.name+".png")
 		if *update {
