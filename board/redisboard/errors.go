@@ -79,6 +79,6 @@ func (b *Board) checkSpace(space board.Space) error {
 }
 
 func tooFew(databases int64, space board.Space) error {
-	return domain.Invalidf("redis has %d databases, context %d needs \"databases %d\" in redis.conf, or use tenancy=prefix",
+	return domain.Invalidf("redis has %d databases, context %d needs \"databases %d\" in redis.conf, and others to come need more, or use tenancy=prefix",
 		databases, space, int64(space)+1)
 }

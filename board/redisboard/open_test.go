@@ -43,7 +43,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"nobody there", "redis://127.0.0.1:1", "cannot be reached", domain.ErrUnavailable},
 		{"no password", locked.URL(), "wants a password", domain.ErrUnavailable},
 		{"a wrong password", "redis://:wrong@" + locked.Addr(), "refuses the user name or password", domain.ErrUnavailable},
-		{"too few databases", small.URL(), `redis has 4 databases, context 20 needs "databases 21" in redis.conf, or use tenancy=prefix`, domain.ErrInvalid},
+		{"too few databases", small.URL(), `redis has 4 databases, context 20 needs "databases 21" in redis.conf, and others to come need more, or use tenancy=prefix`, domain.ErrInvalid},
 		{"the other tenancy", made.URL(), "was made with tenancy=prefix", domain.ErrInvalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestSpaceWithoutDatabase(t *testing.T) {
 	s := redistest.Start(t, "databases 16")
 	b := open(t, s, redisboard.Config{})
-	words := `redis has 16 databases, context 20 needs "databases 21" in redis.conf, or use tenancy=prefix`
+	words := `redis has 16 databases, context 20 needs "databases 21" in redis.conf, and others to come need more, or use tenancy=prefix`
 	wantKind(t, "commit", b.Commit(t.Context(), board.Batch{Space: 20}), domain.ErrInvalid, words)
 	_, err := b.Get(t.Context(), 20, "r")
 	wantKind(t, "get", err, domain.ErrInvalid, words)

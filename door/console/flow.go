@@ -340,7 +340,11 @@ func decideSentence(steps []string) string {
 func badSteps(f *domain.FlowView) (bad []*domain.StepView) {
 	for i := range f.Steps {
 		s := &f.Steps[i]
-		if s.Status == domain.StepFailed || s.Status == domain.StepErrored || s.Bad > 0 && s.Status != domain.StepFailedAccepted {
+		switch s.Status {
+		case domain.StepFailedAccepted, domain.StepSkippedByFailure, domain.StepSkippedByError:
+			continue
+		}
+		if s.Status == domain.StepFailed || s.Status == domain.StepErrored || s.Bad > 0 {
 			bad = append(bad, s)
 		}
 	}

@@ -374,7 +374,7 @@ func (v *visit) jobNeeds(b *overviewBody, bad []*domain.Job) {
 			continue
 		}
 		at[key] = len(b.Needs)
-		b.Needs = append(b.Needs, need{State: jobEnd(j), What: "job " + j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Why: upper(j.Error),
+		b.Needs = append(b.Needs, need{State: jobEnd(j), What: j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Why: upper(j.Error),
 			At: v.at(j.FinishedMs), Of: needJob, Count: 1, Blueprint: "type " + string(j.ScriptType)})
 	}
 }

@@ -279,8 +279,8 @@ func (v *visit) undoChange(s *domain.Schedule) *action {
 		will += ": " + differs(was, s)
 	}
 	return &action{Name: "Undo the change", Verb: "Undo the change", Post: v.path("schedule/undo"),
-		Fields: []field{{"name", s.Name}, {"changed", strconv.FormatInt(s.Before.ChangedMs, 10)}}, Command: v.command("schedule", "apply", s.Name+".yaml"),
-		Will: will + ". Its flows are made in your name from then on; those that it has made stay as they are. This can be undone in the same way."}
+		Fields: []field{{"name", s.Name}, {"changed", strconv.FormatInt(s.Before.ChangedMs, 10)}},
+		Will:   will + ". Its flows are made in your name from then on; those that it has made stay as they are. This can be undone in the same way."}
 }
 
 // beforeOf is what a schedule was before it was changed last.

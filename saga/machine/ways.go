@@ -182,16 +182,12 @@ func results(n syntax.Node, w when, last bool, visit func(when, syntax.Node)) {
 	case *syntax.Block:
 		for i := 0; n != nil && i < len(n.Body); i++ {
 			results(n.Body[i], w, last && i == len(n.Body)-1, visit)
+			w = behind(n.Body[i], w)
 		}
 	case *syntax.Return:
 		results(n.Value, w, true, visit)
 	case *syntax.If:
-		is, not := w, w
-		if b, ok := n.Cond.(*syntax.Binary); ok && b.Op == "==" && isType(b.X) {
-			if event, ok := literal(b.Y); ok {
-				is, not = w.among([]string{event}), w.but([]string{event})
-			}
-		}
+		is, not := parted(n, w)
 		results(n.Then, is, last, visit)
 		results(n.Else, not, last, visit)
 	case *syntax.Switch:
@@ -217,6 +213,38 @@ func results(n syntax.Node, w when, last bool, visit func(when, syntax.Node)) {
 			visit(w, n)
 		}
 	}
+}
+
+// parted is when the condition of an if holds, and when it does not, as far as it asks for the event's type.
+func parted(n *syntax.If, w when) (is, not when) {
+	if b, ok := n.Cond.(*syntax.Binary); ok && b.Op == "==" && isType(b.X) {
+		if event, ok := literal(b.Y); ok {
+			return w.among([]string{event}), w.but([]string{event})
+		}
+	}
+	return w, w
+}
+
+// behind is when one goes on behind a statement: not where an if has returned.
+func behind(n syntax.Node, w when) when {
+	if n, ok := n.(*syntax.If); ok && leaves(n.Then) {
+		_, not := parted(n, w)
+		return behind(n.Else, not)
+	}
+	return w
+}
+
+// leaves reports whether a block ends in a return, or by throwing.
+func leaves(n syntax.Node) bool {
+	b, ok := n.(*syntax.Block)
+	if !ok || b == nil || len(b.Body) == 0 {
+		return false
+	}
+	switch b.Body[len(b.Body)-1].(type) {
+	case *syntax.Return, *syntax.Throw:
+		return true
+	}
+	return false
 }
 
 // isType reports whether something is event.type.

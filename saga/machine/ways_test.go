@@ -23,6 +23,9 @@ func TestWays(t *testing.T) {
 			script: `fn on_event(state, event) { if event.type == "Placed" { return #{next: "paying"}; }
 			if event.type == "Paid" { #{next: if event.payload.all { "paid" } else { "off" }} } else { #{} } }`,
 			want: "new -Placed> paying; paying -Paid> paid; paying -Paid> off"},
+		{name: "behind a return nothing comes of its event", script: `fn on_event(state, event) { if event.type == "Late" { return #{next: "off"}; }
+			else if event.type == "Refused" { throw "refused"; } if state.x > 1 { return #{next: "stuck"}; } #{next: "paid"} }`,
+			want: "new -Placed> paid; new -Placed> stuck; paying -Paid> paid; paying -Late> off; paying -Paid> stuck"},
 		{name: "what is reckoned is not known", script: `fn on_event(state, event) { let to = "pay" + "ing"; #{next: to} }`},
 		{name: "a map by the event's type", script: `fn on_event(state, event) { let next = #{Placed: "paying", Paid: "paid"}; #{next: next[event.type]} }`,
 			want: "new -Placed> paying; paying -Paid> paid"},

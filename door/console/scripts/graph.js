@@ -74,8 +74,8 @@
 		});
 	}
 
-	// The chosen step is brought into view.
-	const chosen = graph.querySelector(".chosen");
+	// The chosen step is brought into view, else the first: a wide graph has nothing in its corner.
+	const chosen = graph.querySelector(".chosen") || graph.querySelector(".node");
 	if (chosen && (graph.scrollWidth > graph.clientWidth || graph.scrollHeight > graph.clientHeight)) {
 		const b = chosen.getBoundingClientRect(), g = graph.getBoundingClientRect();
 		graph.scrollLeft += b.x + b.width / 2 - g.x - g.width / 2;

@@ -118,8 +118,8 @@ test("the programs of the tour and of the project's README work, and send", asyn
   await cp(join(examples, "web-app/typescript/tsconfig.json"), join(dir, "tsconfig.json"), { recursive: true });
   await writeFile(join(dir, "package.json"), '{"type": "module"}');
   await mkdir(join(dir, "src"));
-  for (const [page, file] of [["docs/tour.md", "mail.ts"], ["README.md", "short.ts"]] as const) {
-    const { text } = (await blocks(join(examples, "..", page))).find(({ name }) => name === "mail.ts")!;
+  for (const [page, file] of [["docs/tour.md", "mail.ts"], ["README.md", "mailer.ts"]] as const) {
+    const { text } = (await blocks(join(examples, "..", page))).find(({ name }) => name === file)!;
     await writeFile(join(dir, "src", file), text);
   }
   await install(dir, tarball, ...dev);
@@ -130,7 +130,7 @@ test("the programs of the tour and of the project's README work, and send", asyn
   const ended = once(worker, "exit");
   worker.kill("SIGTERM");
   await ended;
-  await start(t, dir, node.env, ["dist/short.js"]);
+  await start(t, dir, node.env, ["dist/mailer.js"]);
   const asked = `
     import { App } from "ramet";
     const app = new App({ context: 1 });
