@@ -341,7 +341,7 @@ func (x *run) giveBack(b *board.Batch) ended {
 }
 
 // givenBack says of a run that it ended without fault of its job.
-const givenBack = "given back: the node is going away"
+const givenBack = "given back: the node or worker is going away"
 
 // notRenewed says of a run that it was given up with its lease.
 const notRenewed = "put back: its lease could not be renewed in time"

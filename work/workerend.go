@@ -161,9 +161,8 @@ func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.Atte
 		// It waits for its next claim, which would count an attempt.
 		return domain.AttemptEnded{Status: domain.JobStarted, Error: putBackText(j)}, nil
 	}
-	return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d is not this worker's any more: its lease ran out, or it was never its own; what it "+
-		"did is not counted",
-		j.Key(), end.Attempt)
+	return domain.AttemptEnded{}, domain.Conflictf("job %q: attempt %d is not this worker's any more: it has ended before, its lease ran out, or it was "+
+		"never its own; this end of it is not counted", j.Key(), end.Attempt)
 }
 
 // putBackText is what a worker hears of a job that it gave back: what was done the first time, whatever it
