@@ -89,7 +89,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 10s); those that fit FUZZ alone, 
 	scripts/fuzz $(or $(FUZZTIME),10s) $(FUZZ)
 
 .PHONY: clocks
-clocks: ## the clock of a node jumps by seconds and by an hour while it works, embedded and on Redis; compiles every package anew, once
+clocks: ## the clock of a node jumps by seconds and by an hour while it works, embedded and on Redis, and by three days while a script waits; compiles every package anew, once
 	scripts/install-test-servers
 	RAMET_TEST_SERVERS=required RAMET_CLOCKS=1 $(GOTESTSUM) --format testname -- -timeout 60m ./test/clocks
 
