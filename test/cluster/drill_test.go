@@ -85,6 +85,7 @@ type drill struct {
 	kept   string            // where the copy of its parts is
 	given  map[string]string // who was given a number of a job or flow
 	orders map[string]kind
+	open   map[string]bool // those that had not ended when the copy was made: what they did then may be lost
 	round  int
 }
 
@@ -100,7 +101,7 @@ func newDrill(t *testing.T, s *redistest.Server) *drill {
 	f.configure()
 	f.launch("a", addr, "nats:?listen=127.0.0.1:"+f.port+"&token_file="+f.file("token", streamToken))
 	f.apply()
-	return &drill{fleet: f, orders: map[string]kind{}, redis: s, node: f.nodes[0], kept: t.TempDir(), given: map[string]string{}}
+	return &drill{fleet: f, orders: map[string]kind{}, open: map[string]bool{}, redis: s, node: f.nodes[0], kept: t.TempDir(), given: map[string]string{}}
 }
 
 // work has jobs, a flow, and orders: some that end, and some that are under way when the
@@ -175,14 +176,9 @@ func (d *drill) settled(which func(id string) bool) {
 			if !which(id) {
 				continue
 			}
-			in, err := d.node.client.Instance(d.Context(), shopping, "order", id)
-			if want := strings.Fields(fates(k).end)[0]; err != nil || in.State != want {
-				text := fmt.Sprint(err)
-				if err == nil {
-					text = in.State
-				}
+			if text := d.standing(id); text != "" {
 				x, _ := d.node.client.ExplainInstance(d.Context(), shopping, "order", id)
-				open = append(open, fmt.Sprintf("%s: %s, want %s: %s", id, text, want, x.Text))
+				open = append(open, fmt.Sprintf("%s: %s, want %s: %s", id, text, strings.Fields(fates(k).end)[0], x.Text))
 			}
 		}
 		if len(open) == 0 {
@@ -198,9 +194,24 @@ func (d *drill) settled(which func(id string) bool) {
 	}
 }
 
+// standing is what an order has come to; "" where that is its end.
+func (d *drill) standing(id string) string {
+	in, err := d.node.client.Instance(d.Context(), shopping, "order", id)
+	switch {
+	case err != nil:
+		return err.Error()
+	case in.State == strings.Fields(fates(d.orders[id]).end)[0]:
+		return ""
+	}
+	return in.State
+}
+
 // keep kills the node and copies its parts, and starts it again.
 func (d *drill) keep() {
 	d.Helper()
+	for id := range d.orders {
+		d.open[id] = d.standing(id) != ""
+	}
 	if d.redis != nil {
 		d.redis.Keep()
 	}
@@ -307,7 +318,7 @@ func (d *drill) run(l loss) {
 	lostRound := d.round
 	d.work()
 	lost := fmt.Sprintf("-%d-", lostRound)
-	d.settled(func(id string) bool { return !l.gone || !strings.Contains(id, lost) })
+	d.settled(func(id string) bool { return !l.gone || !strings.Contains(id, lost) && !d.open[id] })
 	if text := d.doctor(); !strings.Contains(text, l.doctor) {
 		d.Errorf("the doctor says %s\nwant %q in it", text, l.doctor)
 	}
