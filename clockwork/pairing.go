@@ -24,7 +24,7 @@ import (
 // older than its archive. A node that begins takes two, so that a copy of a moment before
 // is that far behind. One step ahead is what a crash between the two leaves, or a board
 // that lost less than a step: then the numbers say which, for the archive has none that
-// its board has not given out.
+// its board has not given out, but for those that their callers have chosen.
 
 const (
 	markBoard = "board" // whose archive it is: the id of the board
@@ -33,6 +33,8 @@ const (
 	stepEvery = 10 * time.Second
 	// lookAgain is how long a step of another node takes at most that was seen half.
 	lookAgain = time.Second
+	// lastNumber is the highest that an id may be.
+	lastNumber = 1<<32 - 1
 	// givenHere is the same for numbers of actors, nodes and runners, of which the
 	// archive has none.
 	givenHere = 1_000
@@ -67,16 +69,16 @@ func (p *Pairing) Recognise(ctx context.Context) error {
 		return err
 	}
 	v, here, there, err := p.look(ctx, id)
-	if err == nil && v == boardOlder {
-		select { // others may have taken steps between the two looks
+	if err == nil && p.half(v, here, there) {
+		half := there
+		select { // another node may be about to take it
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		v, here, there, err = p.look(ctx, id)
-	}
-	if err == nil && v == together && there == here+1 {
-		v, err = p.byNumbers(ctx)
+		if v, here, there, err = p.look(ctx, id); err == nil && p.half(v, here, there) && there == half {
+			v, err = p.byNumbers(ctx)
+		}
 	}
 	switch {
 	case err != nil:
@@ -101,7 +103,15 @@ func (p *Pairing) Recognise(ctx context.Context) error {
 	return err
 }
 
-// byNumbers decides by the numbers that the archive has.
+// half says that the archive alone has taken a step, and that this node is to find out why:
+// one that is made for a command leaves that to those that stay.
+func (p *Pairing) half(v belonging, here, there int64) bool {
+	return p.Stays && v == together && there == here+1
+}
+
+// byNumbers decides by the numbers that the archive has: those of flows, which are given out
+// always, and those of jobs whose callers have not chosen any. Messages have the numbers that
+// they came with.
 func (p *Pairing) byNumbers(ctx context.Context) (belonging, error) {
 	highest, err := p.Archive.Highest(ctx) // before the board, which gives out more meanwhile
 	if err != nil {
@@ -109,12 +119,28 @@ func (p *Pairing) byNumbers(ctx context.Context) (belonging, error) {
 	}
 	given := map[domain.TenantID]map[string]int64{}
 	for _, h := range highest {
+		if h.Kind == domain.ArchiveMessage {
+			continue
+		}
+		space := layout.SpaceOf(h.Context)
 		if given[h.Context] == nil {
-			if given[h.Context], err = p.given(ctx, layout.SpaceOf(h.Context)); err != nil {
+			if given[h.Context], err = p.given(ctx, space); err != nil {
 				return together, err
 			}
 		}
-		if h.ID > given[h.Context][layout.Seq(string(h.Kind), h.Caller)] {
+		// A step is too short to give out more than the leap: what is further on was chosen,
+		// before boards noted who chooses.
+		beyond := h.ID - given[h.Context][layout.Seq(string(h.Kind), h.Caller)]
+		if beyond <= 0 || beyond > board.EpochLeap {
+			continue
+		}
+		chooses := false
+		if h.Kind == domain.ArchiveJob {
+			if chooses, err = layout.Chooses(ctx, p.Board, space, h.Caller); err != nil {
+				return together, err
+			}
+		}
+		if !chooses {
 			return boardOlder, nil
 		}
 	}
@@ -139,8 +165,10 @@ func (p *Pairing) given(ctx context.Context, space board.Space) (map[string]int6
 }
 
 // look compares the two. An archive that nobody owns becomes that of a node that stays.
+// The board is read twice, as others may take steps meanwhile: what the archive had between is
+// not less than the board had before, nor more than one ahead of what the board has after.
 func (p *Pairing) look(ctx context.Context, id string) (v belonging, here, there int64, err error) {
-	recs, err := p.Board.Get(ctx, 0, layout.Identity) // before the archive, which goes first
+	before, err := p.Board.Get(ctx, 0, layout.Identity)
 	if err != nil {
 		return v, 0, 0, err
 	}
@@ -149,8 +177,18 @@ func (p *Pairing) look(ctx context.Context, id string) (v belonging, here, there
 	if err == nil && owner == "" && p.Stays {
 		owner, err = p.Archive.Mark(ctx, markBoard, "", id)
 	}
-	here, there = stepOf(recs[0].Get(layout.IdentityStep)), stepOf(marks[markStep])
-	return verdict(owner == id, here, there, p.New), here, there, err
+	if err != nil {
+		return v, 0, 0, err
+	}
+	after, err := p.Board.Get(ctx, 0, layout.Identity)
+	if err != nil {
+		return v, 0, 0, err
+	}
+	here, there = stepOf(before[0].Get(layout.IdentityStep)), stepOf(marks[markStep])
+	if now := stepOf(after[0].Get(layout.IdentityStep)); here <= there {
+		here = min(now, there)
+	}
+	return verdict(owner == id, here, there, p.New), here, there, nil
 }
 
 // own makes the archive that of this board.
@@ -260,7 +298,7 @@ func (p *Pairing) repair(ctx context.Context, v belonging) error {
 // been given out.
 func (p *Pairing) skip(ctx context.Context, highest []archive.Highest, beyond int64) error {
 	for _, h := range highest {
-		if err := p.skipTo(ctx, layout.SpaceOf(h.Context), layout.Seq(string(h.Kind), h.Caller), h.ID+beyond); err != nil {
+		if err := p.skipTo(ctx, h, h.ID+beyond); err != nil {
 			return err
 		}
 	}
@@ -275,12 +313,16 @@ func (p *Pairing) skip(ctx context.Context, highest []archive.Highest, beyond in
 	return nil
 }
 
-func (p *Pairing) skipTo(ctx context.Context, space board.Space, key string, last int64) error {
-	next, err := p.Board.Next(ctx, space, key, 1)
-	if err != nil || next >= last {
+// skipTo has the counter of a kind give out nothing up to last. A number that is more than half
+// of all away, or behind which none would be left, somebody has chosen: the counter stays, as
+// its caller could draw none any more.
+func (p *Pairing) skipTo(ctx context.Context, h archive.Highest, last int64) error {
+	space, key := layout.SpaceOf(h.Context), layout.Seq(string(h.Kind), h.Caller)
+	next, err := p.Board.Next(ctx, space, key, 0)
+	if err != nil || next > last || last-next > lastNumber/2 || last > lastNumber-board.EpochLeap {
 		return err
 	}
-	_, err = p.Board.Next(ctx, space, key, int(last-next))
+	_, err = p.Board.Next(ctx, space, key, int(last-next+1))
 	return err
 }
 

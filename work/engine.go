@@ -115,6 +115,8 @@ type Engine struct {
 	endedKinds []EndedKind
 	// announced are each [announcement] known to be in layout.Affinities.
 	announced sync.Map
+	// choosers are each [chooser] known to be in layout.Choosers.
+	choosers sync.Map
 	// types are each [contextType] known to be in layout.WorkerTypes.
 	types   sync.Map
 	retired sync.Map // of instants, by space: when the types of its workers were looked through last

@@ -154,11 +154,20 @@ func (s *submission) check(ctx context.Context, jobs []*domain.Job) {
 func (s *submission) number(ctx context.Context, jobs []*domain.Job) error {
 	wanted := map[domain.ActorID][]*domain.Job{}
 	chosen := map[domain.JobKey]bool{} // by hand, in this call
+	highest := map[domain.ActorID]domain.JobID{}
 	for i, j := range jobs {
 		if j.ID == 0 && s.receipts[i].Err == nil {
 			wanted[j.CallerID] = append(wanted[j.CallerID], j)
 		} else if j.ID != 0 {
 			chosen[j.Key()] = true
+		}
+		if j.ID != 0 && s.receipts[i].Err == nil {
+			highest[j.CallerID] = max(highest[j.CallerID], j.ID)
+		}
+	}
+	for caller, id := range highest {
+		if err := s.e.choose(ctx, chooser{s.space, caller}, id); err != nil {
+			return err
 		}
 	}
 	for caller, list := range wanted {
@@ -181,6 +190,30 @@ func (s *submission) number(ctx context.Context, jobs []*domain.Job) error {
 			}
 		}
 	}
+	return nil
+}
+
+// chooser is a caller who chooses numbers of jobs.
+type chooser struct {
+	space  board.Space
+	caller domain.ActorID
+}
+
+// choose notes on the board who chooses a number that was not given out.
+func (e *Engine) choose(ctx context.Context, who chooser, id domain.JobID) error {
+	if _, known := e.choosers.Load(who); known {
+		return nil
+	}
+	next, err := e.board.Next(ctx, who.space, layout.Seq("job", who.caller), 0)
+	if err != nil || int64(id) < next {
+		return err
+	}
+	b := board.Batch{Space: who.space}
+	layout.Choose(&b, who.caller)
+	if err := e.board.Commit(ctx, b); err != nil {
+		return err
+	}
+	e.choosers.Store(who, true)
 	return nil
 }
 
