@@ -319,7 +319,7 @@ func (d *deletion) release(ctx context.Context) error {
 	for i, token := range d.tokens {
 		key := d.key(d.shards[i])
 		b := board.Batch{Space: d.space}
-		if err := d.e.board.Commit(ctx, *b.Held(key, d.owner, token).Release(key)); err != nil && !errors.Is(err, domain.ErrConflict) {
+		if err := d.e.board.Commit(ctx, *b.Held(key, d.owner, token).Release(key).Unset(key, fieldCaught)); err != nil && !errors.Is(err, domain.ErrConflict) {
 			return err
 		}
 	}
