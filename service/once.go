@@ -125,14 +125,15 @@ func (n *once) begin(ctx context.Context, asked string) error {
 type thing struct {
 	space  board.Space // of the record
 	prefix string      // begins its key
+	whole  bool        // prefix is the key
 	field  string      // of it, whose value is to be remembered; "": none
 
 	in func(context.Context) (board.Space, error) // instead of space, where that is found only then
 }
 
-// thingOf is a thing of a context.
-func thingOf(tenant domain.TenantID, prefix, field string) thing {
-	return thing{space: layout.SpaceOf(tenant), prefix: prefix, field: field}
+// thingOf is a thing of a context, whose key is known before.
+func thingOf(tenant domain.TenantID, key, field string) thing {
+	return thing{space: layout.SpaceOf(tenant), prefix: key, whole: true, field: field}
 }
 
 // made is what a request has made: the key of the record, and the value of the field.
@@ -160,8 +161,8 @@ func makes[R any](ctx context.Context, c Caller, of thing, do func(context.Conte
 			return r, err
 		}
 	}
-	r, err = do(precondition.Make(ctx, &precondition.Once{Prefix: of.prefix, Field: of.field, Mark: layout.Ticket(n.name(0)), Keep: onceFor, Done: known}))
-	if err == nil && !known {
+	once := &precondition.Once{Prefix: of.prefix, Field: of.field, Mark: layout.Ticket(n.name(0)), Keep: onceFor, Done: known}
+	if r, err = doMarked(precondition.Make(ctx, once), n, of, once, do); err == nil && !known {
 		return r, nil
 	}
 	if !known { // another node may have been first, with the same request
@@ -176,6 +177,48 @@ func makes[R any](ctx context.Context, c Caller, of thing, do func(context.Conte
 	}
 	n.told = err == nil
 	return r, err
+}
+
+// markTries bounds how often what a request writes over may change while it is looked at.
+const markTries = 100
+
+// doMarked calls do, and marks that as done which succeeded because all was there already, as
+// it was to be: the request that comes again must not write over what others have made of it
+// since. What can only be made, and not be written over, needs no such mark.
+func doMarked[R any](ctx context.Context, n *once, of thing, once *precondition.Once, do func(context.Context) (R, error)) (r R, err error) {
+	if once.Done || !of.whole {
+		return do(ctx)
+	}
+	before, err := n.value(ctx, of)
+	if err != nil {
+		return r, err
+	}
+	for range markTries {
+		if r, err = do(ctx); err != nil || once.Made() {
+			return r, err
+		}
+		is, err := n.value(ctx, of)
+		if err != nil {
+			return r, err
+		}
+		if is == before { // so it was this that do has found
+			return r, n.keys.Commit(ctx, once.MarkOf(of.space, of.prefix, is))
+		}
+		before = is
+	}
+	return r, domain.Conflictf("others change it all the time; try again")
+}
+
+// value is that of a thing's field, as it is now.
+func (n *once) value(ctx context.Context, of thing) (string, error) {
+	if of.field == "" {
+		return "", nil
+	}
+	recs, err := board.Readable(n.keys.Get(ctx, of.space, of.prefix))
+	if err != nil {
+		return "", err
+	}
+	return recs[0].Get(of.field), nil
 }
 
 // done reports whether the request has made what it makes in its own space.

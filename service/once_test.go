@@ -224,6 +224,42 @@ func TestWhatARequestHasMadeIsLeftAsOthersChangedIt(t *testing.T) {
 	}
 }
 
+// TestWhatARequestHasFoundIsLeftAsOthersChangedIt: what it was to make was there already, so that
+// it made nothing, and its node was killed before it kept the answer.
+func TestWhatARequestHasFoundIsLeftAsOthersChangedIt(t *testing.T) {
+	for i, tc := range onceCases(t, newOnceRig(t)) {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newOnceRig(t)
+			tc := onceCases(t, r)[i]
+			c, o := r.api.As(tc.by), service.Named(tc.name)
+			if _, err := o.Call(t.Context(), c, pointerTo(tc.ours)); err != nil {
+				t.Fatal(err)
+			}
+			first, err := r.once(o, tc.by, tc.ours, 1)
+			if errors.Is(err, domain.ErrConflict) { // it may be made only where it is not there
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.theirs(c); err != nil {
+				t.Fatal(err)
+			}
+			before, err := tc.is(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := r.once(o, tc.by, tc.ours, 1)
+			if changed := tc.name == "context.create" && errors.Is(err, domain.ErrConflict); !changed && (err != nil || !same(first, again)) {
+				t.Errorf("again: got %v, %v; the first time %v", again, err, first)
+			}
+			if after, err := tc.is(c); err != nil || !reflect.DeepEqual(before, after) {
+				t.Errorf("it was done again: got %+v, %v; want %+v", after, err, before)
+			}
+		})
+	}
+}
+
 // TestTwoNodesDoARequestOnce: another node does the same between what this one looked at and what it does.
 func TestTwoNodesDoARequestOnce(t *testing.T) {
 	for i, tc := range onceCases(t, newOnceRig(t)) {

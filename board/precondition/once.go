@@ -45,6 +45,30 @@ func Make(ctx context.Context, o *Once) context.Context { return context.WithVal
 
 var errDone = domain.Conflictf("this request has been done before, under the same key")
 
+// Made reports whether a commit has made it.
+func (o *Once) Made() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.made
+}
+
+// MarkOf is a batch that writes the mark alone, of a record with such a key and such a value
+// of the field: for a request that has found what it was to make, and made nothing.
+func (o *Once) MarkOf(space board.Space, key, value string) board.Batch {
+	b := board.Batch{Space: space}
+	b.Absent(o.Mark)
+	o.mark(&b, key, value)
+	return b
+}
+
+func (o *Once) mark(b *board.Batch, key, value string) {
+	fields := []board.Field{{Name: MarkMade, Value: key}}
+	if o.Field != "" && value != "" {
+		fields = append(fields, board.Field{Name: MarkValue, Value: value})
+	}
+	b.Set(o.Mark, fields...).Expire(o.Mark, o.Keep)
+}
+
 // writes is the operation of a batch that o is about; nil where there is none.
 func (o *Once) writes(batch *board.Batch) *board.Op {
 	i := slices.IndexFunc(batch.Ops, func(op board.Op) bool { return op.Kind == board.OpSet && strings.HasPrefix(op.Key, o.Prefix) })
@@ -56,25 +80,18 @@ func (o *Once) writes(batch *board.Batch) *board.Op {
 
 // commit commits a batch with the mark where it is the one in question.
 func (o *Once) commit(ctx context.Context, batch board.Batch, commit func(context.Context, board.Batch) error) error {
-	o.mu.Lock()
-	made := o.made
-	o.mu.Unlock()
 	op := o.writes(&batch)
 	switch {
-	case op == nil || made: // what this request goes on to do with what it has made is its own
+	case op == nil || o.Made(): // what this request goes on to do with what it has made is its own
 		return commit(ctx, batch)
 	case o.Done:
 		return errDone
-	}
-	mark := []board.Field{{Name: MarkMade, Value: op.Key}}
-	if i := slices.IndexFunc(op.Fields, func(f board.Field) bool { return f.Name == o.Field }); o.Field != "" && i >= 0 {
-		mark = append(mark, board.Field{Name: MarkValue, Value: op.Fields[i].Value})
 	}
 	first := board.Batch{Space: batch.Space}
 	first.Absent(o.Mark) // judged first: what the mark says explains what else is no longer as it was
 	batch.Guards = append(first.Guards, batch.Guards...)
 	batch.Ops = slices.Clone(batch.Ops)
-	batch.Set(o.Mark, mark...).Expire(o.Mark, o.Keep)
+	o.mark(&batch, op.Key, board.Record(op.Fields).Get(o.Field))
 	err := commit(ctx, batch)
 	failed := (*board.GuardError)(nil)
 	switch {
