@@ -21,6 +21,9 @@ const (
 	MaxWorkerLease = 10 * time.Minute
 	// MaxLogLines is how many lines one request brings.
 	MaxLogLines = 1000
+	// MaxLogGap is by how much the number of a line may be beyond the last one that came: more than a worker
+	// logs that could send nothing for an hour. A number is taken for one that came already up to the highest.
+	MaxLogGap = 1 << 32
 	// MaxContextTypes is how many script types the workers of one context have.
 	MaxContextTypes = 1000
 )

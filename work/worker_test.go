@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -662,6 +663,46 @@ func TestAWorkerIsToldTheTrace(t *testing.T) {
 			if a.TraceParent != want {
 				t.Errorf("job %d: got %q, want %q", a.Job.ID, a.TraceParent, want)
 			}
+		}
+	})
+}
+
+// TestANumberThatNoLineCanHaveIsRefused, in a log and at an end: lines that follow would be taken for seen.
+// A worker that could send nothing for long leaves some out.
+func TestANumberThatNoLineCanHaveIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0)
+		r.submit(mail(1, "x", retries(1)))
+		a := h.claim(1, 0)[0]
+		for _, l := range []struct {
+			n    int64
+			fits bool
+		}{{1, true}, {math.MaxInt64, false}, {domain.MaxLogGap + 2, false}, {2, true}, {domain.MaxLogGap + 2, true}, {domain.MaxLogGap + 3, true}} {
+			line := domain.LogLine{Line: fmt.Sprint(l.n), N: l.n}
+			if !l.fits {
+				got, err := h.finish(end(a, domain.VerdictFailed, func(e *domain.AttemptEnd) { e.Lines = []domain.LogLine{line} }))
+				if !errors.Is(err, domain.ErrInvalid) {
+					t.Errorf("an end with number %d: got %v, %v", l.n, got, err)
+				}
+			}
+			if err := r.engine.LogFor(t.Context(), h.Worker, heldOf(a), []domain.LogLine{line}); l.fits && err != nil || !l.fits && !errors.Is(err, domain.ErrInvalid) {
+				t.Errorf("number %d: got %v, want it taken: %v", l.n, err, l.fits)
+			}
+		}
+		logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range logs {
+			if l.Stream == "stdout" {
+				got = append(got, l.Line)
+			}
+		}
+		if diff := cmp.Diff([]string{"1", "2", fmt.Sprint(int64(domain.MaxLogGap + 2)), fmt.Sprint(int64(domain.MaxLogGap + 3))}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }

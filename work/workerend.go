@@ -91,7 +91,11 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
 	x.job, x.Begun = j, time.UnixMilli(j.StartedMs)
 	x.log = &logBuffer{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
-	for _, l := range unseen(rec, end.Attempt, end.Lines) {
+	lines, err := unseen(rec, end.Attempt, end.Lines)
+	if err != nil {
+		return nil, again, err
+	}
+	for _, l := range lines {
 		x.log.addText(l.Stream, []byte(l.Line))
 	}
 	x.log.stop()
@@ -340,7 +344,11 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		if !begun { // else all of them are counted already
 			upTo = nil
 			x.log.full = used >= e.cfg.LogBytes
-			for _, l := range unseen(rec, held.Attempt, lines) {
+			fresh, err := unseen(rec, held.Attempt, lines)
+			if err != nil {
+				return err
+			}
+			for _, l := range fresh {
 				if x.log.addText(l.Stream, []byte(l.Line)); len(upTo) < len(x.log.lines) {
 					upTo = append(upTo, make([]int64, len(x.log.lines)-len(upTo))...)
 				}
@@ -380,13 +388,22 @@ func seenText(attempt, n int64) string {
 
 // unseen are those lines of an attempt that are not in its log: where an answer is lost, a worker sends what it
 // has numbered once more. Lines without a number are all new.
-func unseen(rec board.Record, attempt int64, lines []domain.LogLine) []domain.LogLine {
+//
+// Errors: [domain.ErrInvalid] for a number that no worker can have come to: what follows with the right ones
+// would be taken for seen.
+func unseen(rec board.Record, attempt int64, lines []domain.LogLine) ([]domain.LogLine, error) {
 	of, last, _ := strings.Cut(rec.Get(layout.JobLogSeen), ":")
 	seen, err := strconv.ParseInt(last, 10, 64)
 	if err != nil || of != strconv.FormatInt(attempt, 10) {
-		return lines
+		seen = 0
 	}
-	return slices.DeleteFunc(slices.Clone(lines), func(l domain.LogLine) bool { return l.N > 0 && l.N <= seen })
+	for i, l := range lines {
+		if l.N-seen > domain.MaxLogGap {
+			return nil, domain.Invalidf("line %d: n is %d, and the last that came is %d: want the next, and at most %d more where lines are missing",
+				i+1, l.N, seen, int64(domain.MaxLogGap))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(lines), func(l domain.LogLine) bool { return l.N > 0 && l.N <= seen }), nil
 }
 
 // recordForLog reads what lines are added by: how many bytes the log has, and the whole record
