@@ -121,7 +121,7 @@ var contextKinds = []Kind{
 	hash(Kind{prefix: "flow:", Group: "flow", fields: &flowFields, Put: putFlow, Drop: dropFlow, secret: environment}),
 	hash(Kind{prefix: "message:", Group: "message", kept: true, fields: &messageFields, Put: putMessage, Drop: dropMessage, secret: jobsAndFlow}),
 	hash(Kind{prefix: "runner:", Group: "runner", fields: &runnerFields}),
-	fixed(Kind{prefix: "context:", Group: "context"}, domain.VerbRead, byGrant),
+	fixed(Kind{prefix: "context:", Group: "context", secret: hooks}, domain.VerbRead, byGrant),
 	fixed(Kind{prefix: "actor:", Group: "actor"}, domain.VerbRead, byActor),
 	list(Kind{prefix: queue.JobPrefix, Group: "job", offer: offerJob, Take: takeJob, Untake: untakeJob, item: jobItem},
 		may(domain.VerbCreate), may(domain.VerbPop)),

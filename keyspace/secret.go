@@ -19,6 +19,9 @@ var environment = map[string]func(string) string{"env_vars": hideValues}
 // jobsAndFlow hides them in the jobs that a message carries, and in its flow.
 var jobsAndFlow = map[string]func(string) string{"job": hideInJobs, "flow": func(string) string { return api.Redacted }}
 
+// hooks hides them in the hooks of a context.
+var hooks = map[string]func(string) string{"on": hideInHooks}
+
 // hideValues hides the values of a JSON object of strings.
 func hideValues(text string) string {
 	if text == "" || text == "{}" {
@@ -48,18 +51,42 @@ func hideInJobs(text string) string {
 		return api.Redacted
 	}
 	for _, j := range jobs {
-		for name, raw := range j {
-			// encoding/json takes names in any case, so others may read them so.
-			if strings.EqualFold(name, "env_vars") {
-				j[name] = json.RawMessage(hideRaw(raw))
-			}
-		}
+		hideField(j, "env_vars")
 	}
 	hidden, err := json.Marshal(jobs)
 	if err != nil {
 		return api.Redacted
 	}
 	return string(hidden)
+}
+
+// hideInHooks hides them in a JSON object of hooks.
+func hideInHooks(text string) string {
+	if text == "" {
+		return text
+	}
+	var on map[string]map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &on) != nil {
+		return api.Redacted
+	}
+	for _, hook := range on {
+		hideField(hook, "env")
+	}
+	hidden, err := json.Marshal(on)
+	if err != nil {
+		return api.Redacted
+	}
+	return string(hidden)
+}
+
+// hideField hides them in a field of a JSON object.
+func hideField(object map[string]json.RawMessage, field string) {
+	for name, raw := range object {
+		// encoding/json takes names in any case, so others may read them so.
+		if strings.EqualFold(name, field) {
+			object[name] = json.RawMessage(hideRaw(raw))
+		}
+	}
 }
 
 func hideRaw(raw json.RawMessage) string {

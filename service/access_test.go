@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -123,6 +124,45 @@ func TestEnvIsRedacted(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHooksTellNoEnvironment, those of a context and of a blueprint, to whom jobs tell none.
+func TestHooksTellNoEnvironment(t *testing.T) {
+	r := newRig(t)
+	on := &domain.Hooks{}
+	for _, h := range []**domain.Hook{&on.Failed, &on.Errored, &on.Succeeded, &on.Cancelled, &on.Late} {
+		*h = &domain.Hook{Script: "x", ScriptType: "shell", Env: map[string]string{"TOKEN": "hunter2"}}
+	}
+	on.Late.After = 60
+	if _, err := r.api.As(admin).UpdateContext(t.Context(), api.UpdateContextParams{Context: house, TenantChange: domain.TenantChange{On: on}}); err != nil {
+		t.Fatal(err)
+	}
+	applied := domain.Blueprint{Name: "n", On: on, Steps: []domain.Step{{Name: "a", Script: "x", ScriptType: "shell"}}}
+	for range 2 {
+		if _, err := r.api.As(admin).ApplyBlueprint(t.Context(), api.ApplyBlueprintParams{Context: house, Blueprint: applied}); err != nil {
+			t.Fatal(err)
+		}
+		on.Failed = &domain.Hook{Script: "x", ScriptType: "shell", Env: map[string]string{"TOKEN": "hunter22"}}
+	}
+	for actor, hidden := range map[domain.ActorID]bool{admin: false, executor: true, reader: true} {
+		c := r.api.As(actor)
+		for what, do := range map[string]func() (any, error){
+			"context.show": func() (any, error) { return c.ShowContext(t.Context(), api.ContextParams{Context: house}) },
+			"context.list": func() (any, error) { return c.ListContexts(t.Context(), api.ListContextsParams{}) },
+			"blueprint.show": func() (any, error) {
+				return c.ShowBlueprint(t.Context(), api.BlueprintParams{Context: house, Name: "n"})
+			},
+			"blueprint.diff": func() (any, error) {
+				return c.DiffBlueprint(t.Context(), api.DiffBlueprintParams{Context: house, Name: "n"})
+			},
+		} {
+			got, err := do()
+			text, _ := json.Marshal(got)
+			if err != nil || strings.Contains(string(text), "hunter2") == hidden || hidden && what != "blueprint.diff" && !strings.Contains(string(text), api.Redacted) {
+				t.Errorf("actor %d, %s: got %s, %v", actor, what, text, err)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strconv"
 
@@ -96,7 +97,26 @@ func (c Caller) storedBlueprint(ctx context.Context, t domain.Tenant, name strin
 	for i := range s.Blueprint.Steps {
 		redact(s.Blueprint.Steps[i].Env)
 	}
+	s.Blueprint.On = hooksView(s.Blueprint.On)
 	return s, nil
+}
+
+// hooksView are hooks without the values of their environments.
+func hooksView(h *domain.Hooks) *domain.Hooks {
+	if h == nil {
+		return nil
+	}
+	seen := *h
+	for _, of := range []**domain.Hook{&seen.Failed, &seen.Errored, &seen.Succeeded, &seen.Cancelled, &seen.Late} {
+		if *of == nil {
+			continue
+		}
+		hook := **of
+		hook.Env = maps.Clone(hook.Env)
+		redact(hook.Env)
+		*of = &hook
+	}
+	return &seen
 }
 
 // redact hides the values of environment variables.

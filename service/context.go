@@ -67,14 +67,14 @@ func (c Caller) createContext(ctx context.Context, t domain.Tenant, drawn bool) 
 		if drawn && (existing || errors.Is(err, domain.ErrConflict)) {
 			err = errNumberTaken
 		}
-		return api.CreatedContext{Tenant: made, Existing: existing}, err
+		return api.CreatedContext{Tenant: c.contextView(made), Existing: existing}, err
 	}, func(ctx context.Context, was made) (api.CreatedContext, error) {
 		id, err := domain.ParseTenantID(strings.TrimPrefix(was.key, prefix))
 		if err != nil {
 			return api.CreatedContext{}, err
 		}
 		made, err := c.api.parts.Directory.Tenant(ctx, id)
-		return api.CreatedContext{Tenant: made, Existing: true}, err
+		return api.CreatedContext{Tenant: c.contextView(made), Existing: true}, err
 	})
 }
 
@@ -84,7 +84,7 @@ func (c Caller) GrantContext(ctx context.Context, p api.GrantParams) (api.Grante
 		return api.GrantedContext{}, err
 	}
 	t, changed, err := c.api.parts.Directory.As(c.who.Actor).Grant(ctx, p.Context, p.Actor, p.Role)
-	return api.GrantedContext{Tenant: t, Changed: changed}, err
+	return api.GrantedContext{Tenant: c.contextView(t), Changed: changed}, err
 }
 
 // RevokeContext takes a role from an actor, or all it has.
@@ -93,7 +93,7 @@ func (c Caller) RevokeContext(ctx context.Context, p api.GrantParams) (api.Grant
 		return api.GrantedContext{}, err
 	}
 	t, changed, err := c.api.parts.Directory.As(c.who.Actor).Revoke(ctx, p.Context, p.Actor, p.Role)
-	return api.GrantedContext{Tenant: t, Changed: changed}, err
+	return api.GrantedContext{Tenant: c.contextView(t), Changed: changed}, err
 }
 
 // UpdateContext changes a context's shares, whether its executors submit, and its
@@ -102,7 +102,16 @@ func (c Caller) UpdateContext(ctx context.Context, p api.UpdateContextParams) (d
 	if _, err := c.may(ctx, domain.VerbGrant, p.Context, "context"); err != nil {
 		return domain.Tenant{}, err
 	}
-	return c.api.parts.Directory.As(c.who.Actor).UpdateTenant(ctx, p.Context, p.TenantChange)
+	t, err := c.api.parts.Directory.As(c.who.Actor).UpdateTenant(ctx, p.Context, p.TenantChange)
+	return c.contextView(t), err
+}
+
+// contextView is a context as the caller may see it: its hooks have environments.
+func (c Caller) contextView(t domain.Tenant) domain.Tenant {
+	if t.On != nil && !c.who.Permits(t, domain.VerbReadEnv, false, c.group) {
+		t.On = hooksView(t.On)
+	}
+	return t
 }
 
 // ContextNamed is the context that the caller calls by its number or its alias:
@@ -118,6 +127,7 @@ func (c Caller) ShowContext(ctx context.Context, p api.ContextParams) (api.Shown
 		return api.ShownContext{}, err
 	}
 	t, err := c.api.parts.Directory.Tenant(ctx, p.Context)
+	t = c.contextView(t)
 	if err != nil || c.api.parts.Encryption == nil {
 		return api.ShownContext{Tenant: t}, err
 	}
@@ -205,6 +215,6 @@ func (c Caller) addContext(ctx context.Context, list *api.ContextPage, id domain
 	case err != nil:
 		return err
 	}
-	list.Contexts = append(list.Contexts, t)
+	list.Contexts = append(list.Contexts, c.contextView(t))
 	return nil
 }

@@ -45,14 +45,19 @@ func (c Caller) hideEnv(t domain.Tenant, r *domain.Routine) {
 
 // ApplyRoutine makes a routine in the caller's name, or changes it.
 func (c Caller) ApplyRoutine(ctx context.Context, p api.RoutineApplyParams) (*domain.Routine, error) {
-	if _, err := c.may(ctx, domain.VerbCreate, p.Context, "routine:"+p.Name); err != nil {
+	t, err := c.may(ctx, domain.VerbCreate, p.Context, "routine:"+p.Name)
+	if err != nil {
 		return nil, err
 	}
-	return makes(ctx, c, thingOf(p.Context, layout.Routine(p.Name), ""), func(ctx context.Context) (*domain.Routine, error) {
+	r, err := makes(ctx, c, thingOf(p.Context, layout.Routine(p.Name), ""), func(ctx context.Context) (*domain.Routine, error) {
 		return c.api.parts.Routines.Apply(ctx, p.Context, p.Routine, c.who.Actor)
 	}, func(ctx context.Context, _ made) (*domain.Routine, error) {
 		return c.api.parts.Routines.Show(ctx, p.Context, p.Name)
 	})
+	if err == nil { // where the request is a repeated one, others may have changed it since
+		c.hideEnv(t, r)
+	}
+	return r, err
 }
 
 // ShowRoutine shows a routine and where its instances stand.

@@ -1,11 +1,14 @@
 package service_test
 
 import (
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
 )
 
 func TestRoutinesByTheirCallers(t *testing.T) {
@@ -59,5 +62,29 @@ func TestRoutinesByTheirCallers(t *testing.T) {
 	}
 	if _, err := r.api.As(admin).ShowRoutine(t.Context(), p); !errors.Is(err, domain.ErrNotFound) {
 		t.Errorf("show: got %v", err)
+	}
+}
+
+// TestARepeatedRequestTellsNoEnvironment that somebody else has applied since.
+func TestARepeatedRequestTellsNoEnvironment(t *testing.T) {
+	r := newOnceRig(t)
+	yes := true
+	submits := api.UpdateContextParams{Context: house, TenantChange: domain.TenantChange{ExecutorsMaySubmit: &yes}}
+	if _, err := r.api.As(admin).UpdateContext(t.Context(), submits); err != nil {
+		t.Fatal(err)
+	}
+	ours := api.RoutineApplyParams{Context: house, Routine: domain.Routine{Name: "r", Script: "x", ScriptType: "shell"}}
+	theirs := ours
+	theirs.Env = map[string]string{"TOKEN": "hunter2"}
+	o := service.Named(api.RoutineApply.Name)
+	if _, err := r.once(o, executor, ours, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.api.As(admin).ApplyRoutine(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.once(o, executor, ours, 1)
+	if text, _ := json.Marshal(got); err != nil || strings.Contains(string(text), "hunter2") || !strings.Contains(string(text), api.Redacted) {
+		t.Errorf("got %s, %v", text, err)
 	}
 }

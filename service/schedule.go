@@ -3,6 +3,8 @@ package service
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -78,15 +80,32 @@ func (c Caller) scheduled(t domain.Tenant, s *domain.Schedule, n int, err error)
 	}
 	out := api.Schedule{Schedule: *s}
 	if !c.who.Permits(t, domain.VerbReadEnv, false, c.group) {
-		out.Env = make(map[string]string, len(s.Env))
-		for name := range s.Env {
-			out.Env[name] = api.Redacted
-		}
+		out.Env = maps.Clone(s.Env)
+		redact(out.Env)
+		out.Before = beforeView(s.Before)
 	}
 	if !s.Paused {
 		out.Upcoming, err = c.api.parts.Schedules.Upcoming(*s, time.Now(), cmp.Or(n, defaultUpcoming))
 	}
 	return out, err
+}
+
+// beforeView is what a schedule was, without the values of its environment. One that cannot be read is left
+// out: it might have some.
+func beforeView(b *domain.ScheduleBefore) *domain.ScheduleBefore {
+	if b == nil || b.Definition == nil {
+		return b
+	}
+	seen := &domain.ScheduleBefore{ChangedMs: b.ChangedMs}
+	var was domain.Schedule
+	if json.Unmarshal(b.Definition, &was) != nil {
+		return seen
+	}
+	redact(was.Env)
+	if text, err := json.Marshal(was.Defined()); err == nil {
+		seen.Definition = text
+	}
+	return seen
 }
 
 // ShowSchedule reads one schedule.

@@ -123,6 +123,57 @@ func TestReadersOfSchedulesSeeNoEnvironment(t *testing.T) {
 	}
 }
 
+// TestWhatAScheduleWasTellsNoEnvironment either, to whom what it is tells none, in any answer.
+func TestWhatAScheduleWasTellsNoEnvironment(t *testing.T) {
+	r := newScheduleRig(t)
+	yes := true
+	submits := api.UpdateContextParams{Context: house, TenantChange: domain.TenantChange{ExecutorsMaySubmit: &yes}}
+	if _, err := r.api.As(admin).UpdateContext(t.Context(), submits); err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"hunter2", "new"} {
+		p := nightly()
+		p.Env = map[string]string{"SECRET": value}
+		if _, err := r.api.As(admin).ApplySchedule(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := api.ScheduleParams{Context: house, Name: "nightly"}
+	for actor, want := range map[domain.ActorID]string{admin: "hunter2", executor: api.Redacted, reader: api.Redacted} {
+		c := r.api.As(actor)
+		for what, do := range map[string]func() (api.Schedule, error){
+			"show": func() (api.Schedule, error) {
+				return c.ShowSchedule(t.Context(), api.ScheduleShowParams{ScheduleParams: name})
+			},
+			"pause": func() (api.Schedule, error) { return c.PauseSchedule(t.Context(), name) },
+		} {
+			s, err := do()
+			if errors.Is(err, domain.ErrForbidden) && actor == reader {
+				continue
+			}
+			if err != nil || s.Before == nil {
+				t.Fatalf("actor %d, %s: got %+v, %v", actor, what, s, err)
+			}
+			var was domain.Schedule
+			if err := json.Unmarshal(s.Before.Definition, &was); err != nil || was.Env["SECRET"] != want || was.Params["p"] != "1" || s.Before.ChangedMs == 0 {
+				t.Errorf("actor %d, %s: got %s, %v, want %s", actor, what, s.Before.Definition, err, want)
+			}
+		}
+	}
+	// One that cannot be read is nobody's but his who may read all.
+	b := board.Batch{Space: layout.SpaceOf(house)}
+	b.Set(layout.Schedule("nightly"), board.Field{Name: "before", Value: `{"definition":{"env":["hunter2"]},"changed_ms":7}`})
+	if err := r.board.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	for actor, hidden := range map[domain.ActorID]bool{admin: false, reader: true} {
+		s, err := r.api.As(actor).ShowSchedule(t.Context(), api.ScheduleShowParams{ScheduleParams: name})
+		if err != nil || s.Before == nil || s.Before.ChangedMs != 7 || (s.Before.Definition == nil) != hidden {
+			t.Errorf("actor %d, of one that cannot be read: got %+v, %v", actor, s.Before, err)
+		}
+	}
+}
+
 func TestPreviewStoresNothing(t *testing.T) {
 	r := newRig(t)
 	p := api.SchedulePreviewParams{Context: house, N: 2}

@@ -276,6 +276,9 @@ func (v *visit) undoChange(s *domain.Schedule) *action {
 	}
 	will := "It becomes again what it was until it was changed, " + v.at(s.Before.ChangedMs).Ago + " ago"
 	if was, err := beforeOf(s); err == nil {
+		if v.mayWrite(was) != nil {
+			return nil
+		}
 		will += ": " + differs(was, s)
 	}
 	return &action{Name: "Undo the change", Verb: "Undo the change", Post: v.path("schedule/undo"),
@@ -309,7 +312,38 @@ func differs(was, is *domain.Schedule) string {
 				cmp.Or(strings.ReplaceAll(now[name], "\n", ", "), "none"))
 		}
 	}
+	if names := envChanges(was.Env, is.Env); names != "" {
+		parts = append(parts, names)
+	}
 	return plain(cmp.Or(strings.Join(parts, "; "), "what the form to change it does not show"))
+}
+
+// envChanges says which variables of an environment were others: their values are for who asks to see them.
+func envChanges(was, is map[string]string) string {
+	var others []string
+	for name, value := range was {
+		if now, has := is[name]; !has || now != value {
+			others = append(others, name)
+		}
+	}
+	for name := range is {
+		if _, had := was[name]; !had {
+			others = append(others, name)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	slices.Sort(others)
+	return "env differs in " + strings.Join(others, ", ")
+}
+
+// mayWrite refuses who would store stars, which he sees in the place of the values of an environment.
+func (v *visit) mayWrite(s *domain.Schedule) error {
+	if len(s.Env) > 0 && !v.who.Permits(v.tenant, domain.VerbReadEnv, false, api.ScheduleApply.Group()) {
+		return domain.Forbiddenf("actor %d may not read the values of env of schedule %q, which it would store", v.who.Actor, s.Name)
+	}
+	return nil
 }
 
 // undoSchedule undoes the change that somebody has seen, and no other.
@@ -324,6 +358,9 @@ func (v *visit) undoSchedule(name string) (said string, err error) {
 	}
 	if strconv.FormatInt(shown.Before.ChangedMs, 10) != v.r.PostFormValue("changed") {
 		return "", domain.Conflictf("somebody has changed schedule %q meanwhile: look at it before you undo that", name)
+	}
+	if err := v.mayWrite(was); err != nil {
+		return "", err
 	}
 	stored, err := v.applySchedule(was, scheduleMark(&shown.Schedule))
 	if err != nil {

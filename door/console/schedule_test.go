@@ -114,6 +114,31 @@ func TestAChangeOfAScheduleIsUndone(t *testing.T) {
 	b.has(b.get(200, path("schedule?name=nightly")), "when is 0 3 * * * UTC instead of 0 2 * * * UTC")
 }
 
+// TestAnUndoNamesTheEnvironmentThatItChanges without its values, and who may not read these stores no stars in their place.
+func TestAnUndoNamesTheEnvironmentThatItChanges(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	yes := true
+	do(r, admin, api.ContextUpdate, api.UpdateContextParams{Context: 7, TenantChange: domain.TenantChange{ExecutorsMaySubmit: &yes}})
+	for _, env := range []map[string]string{{"A": "hunter2", "B": "same", "C": "gone"}, {"A": "hunter3", "B": "same", "D": "came"}} {
+		r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *", Env: env})
+	}
+	b, e, page := r.as(admin), r.as(executor), path("schedule?name=nightly")
+	a := b.get(200, page)
+	b.has(a, "env differs in A, C, D")
+	b.hasNot(a, "hunter2")
+	_, changed, _ := strings.Cut(a.text, `name="changed" value="`)
+	changed, _, _ = strings.Cut(changed, `"`)
+	e.hasNot(e.get(200, page), "hunter", "Undo the change")
+	e.has(e.post(200, path("schedule/undo"), "name", "nightly", "changed", changed), "This was not done", "may not read the values of env")
+	e.get(403, path("schedule/edit?name=nightly"))
+	defined := path("schedule?name=nightly&tab=definition")
+	b.has(b.get(200, defined), "hunter3")
+	said := b.post(200, path("schedule/undo"), "name", "nightly", "changed", changed)
+	b.has(said, "The change is undone: env differs in A, C, D.")
+	b.has(b.get(200, defined), "hunter2")
+}
+
 func TestAReaderIsOfferedNoActOnSchedulesAndBlueprints(t *testing.T) {
 	r := newRig(t)
 	r.store(hello)

@@ -97,6 +97,9 @@ func (v *visit) scheduleEdit() error {
 	}
 	name := v.r.FormValue("name")
 	shown, err := call(v, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: v.tenant.ID, Name: name}})
+	if err == nil {
+		err = v.mayWrite(&shown.Schedule)
+	}
 	if err != nil {
 		return err
 	}

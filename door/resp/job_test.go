@@ -669,6 +669,13 @@ func TestSecretsAreHidden(t *testing.T) {
 		HGET job:10:1 env_vars -> {"TOKEN":"hush"}
 	`)
 	rd.want(`{"TOKEN":"***"}`, "HGET", "job:10:1", "env_vars")
+	// Hooks of the context have environments, too.
+	on := &domain.Hooks{Failed: &domain.Hook{Script: "x", ScriptType: "v", Env: map[string]string{"TOKEN": "hush"}}}
+	if _, err := r.registry.UpdateTenant(t.Context(), 7, domain.TenantChange{On: on}); err != nil {
+		t.Fatal(err)
+	}
+	a.want(`{"failed":{"script":"x","script_type":"v","env":{"TOKEN":"hush"}}}`, "HGET", "context:7", "on")
+	rd.want(`{"failed":{"env":{"TOKEN":"***"},"script":"x","script_type":"v"}}`, "HGET", "context:7", "on")
 	// What cannot be read is hidden wholly.
 	r.setPast("job:10:2", board.Field{Name: "env_vars", Value: "hush"}, board.Field{Name: "script", Value: "x"})
 	rd.want("***", "HGET", "job:10:2", "env_vars")

@@ -16,6 +16,7 @@ var readers = map[string]string{
 	"domain/callapproval.go":         "a part of a request that was scanned whole, whose names are in an order",
 	"object/canonical.go":            "numbers stay as they were written, so that the same object has the same text",
 	"service/archive.go":             "a record of the archive, which we wrote",
+	"service/schedule.go":            "what a schedule was, which we wrote",
 	"door/cli/archive.go":            "a record of the archive, from the node",
 	"door/cli/fields.go":             "what the command has written itself",
 	"identity/token.go":              "a claim of a token whose text was checked for names that stand twice",
