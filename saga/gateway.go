@@ -3,15 +3,17 @@ package saga
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -155,14 +157,35 @@ func (w *outgoing) tried(policy domain.SagaGateway, now time.Time) (left time.Du
 	return w.since.Add(policy.GiveUp.Time()).Sub(now)
 }
 
-// unaddressed is an error without the gateway's address, which is the operator's.
+// unaddressed is why a gateway did not take a command, in words that have nothing of its address, nor of what
+// knows it: these are the operator's, whose log has them. So only what is known to be without is told.
 func unaddressed(err error) error {
-	var at *url.Error
-	if errors.As(err, &at) {
-		return at.Err
+	var answers *busy
+	var name *net.DNSError
+	var late net.Error
+	var number syscall.Errno
+	var proof *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &answers):
+		return answers
+	case errors.As(err, &name):
+		return errors.New("the gateway's name cannot be looked up")
+	case errors.As(err, &late) && late.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return errors.New("the gateway does not answer in time")
+	case errors.As(err, &number):
+		return fmt.Errorf("the gateway cannot be reached: %s", number.Error())
+	case errors.As(err, &proof):
+		return errors.New("the gateway's certificate is not accepted")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the gateway cannot be reached: it closed the connection")
 	}
-	return err
+	return errors.New("the gateway cannot be reached: the log of the node says why")
 }
+
+// busy is an answer after which a command is sent again.
+type busy struct{ status string }
+
+func (b *busy) Error() string { return "gateway answers " + b.status }
 
 // refusal is a no that stays one.
 type refusal struct {
@@ -187,7 +210,8 @@ func (g *gateways) post(ctx context.Context, tenant string, w *domain.WorkItem) 
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.cfg.URL, strings.NewReader(body))
 	if err != nil {
-		return 0, &refusal{text: fmt.Sprintf("gateway: %v", err)}
+		g.text.Warn("no request can be made for the gateway", "err", err)
+		return 0, &refusal{text: "no request can be made for the gateway: see sagas.gateway in the config file"}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", w.ID)
@@ -218,7 +242,7 @@ func (g *gateways) post(ctx context.Context, tenant string, w *domain.WorkItem) 
 	case code == http.StatusUnauthorized, // the credentials are the operator's to mend
 		code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code/100 == 5:
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-		return time.Duration(seconds) * time.Second, fmt.Errorf("gateway answers %s", resp.Status)
+		return time.Duration(seconds) * time.Second, &busy{resp.Status}
 	}
 	return 0, &refusal{text: fmt.Sprintf("gateway refuses the command: %s: %s", resp.Status, domain.PlainText(string(answer), 500)), answered: true}
 }

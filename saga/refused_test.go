@@ -1,10 +1,18 @@
 package saga_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -181,6 +189,60 @@ func TestACommandThatIsTriedInVainIsGivenUp(t *testing.T) {
 				if got := r.left("deadletter:", "outbox"); len(got) != 0 || tt.most > 0 && asked.Load() > tt.most {
 					t.Errorf("%q are left, and it was tried %d times", got, asked.Load())
 				}
+			})
+		})
+	}
+}
+
+// broken is a way to the gateway that fails.
+type broken struct{ err error }
+
+func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }
+
+// TestASagaIsNotToldWhereTheGatewayIs, however it cannot be reached: neither its program nor who asks for an
+// instance is told of names and addresses of the operator's.
+func TestASagaIsNotToldWhereTheGatewayIs(t *testing.T) {
+	host, at := "gw.internal", &net.TCPAddr{IP: net.IPv4(10, 255, 255, 53), Port: 53}
+	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Source: at, Addr: at, Err: err} }
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"refused", dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), "connection refused"},
+		{"in the middle", &net.OpError{Op: "read", Net: "tcp", Source: at, Addr: at, Err: syscall.ECONNRESET}, "connection reset"},
+		{"no name", dial(&net.DNSError{Err: "no such host", Name: host, Server: at.String(), IsNotFound: true}), "name cannot be looked up"},
+		{"no answer about the name", &net.DNSError{Err: "i/o timeout", Name: host, Server: at.String(), IsTimeout: true}, "name cannot be looked up"},
+		{"no answer", dial(os.ErrDeadlineExceeded), "does not answer in time"},
+		{"another's certificate", &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{host}}, Host: host}},
+			"certificate is not accepted"},
+		{"closed", io.EOF, "closed the connection"},
+		{"a proxy", fmt.Errorf("proxyconnect tcp: %w", &net.AddrError{Err: "missing port", Addr: host}), "cannot be reached"},
+		{"what nobody knows", errors.New("http: malformed answer of " + host), "cannot be reached"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				def := machineOf("s", sends)
+				def.Commands, def.Gateway = []string{"tell"}, &domain.SagaGateway{Attempts: 9, MaxBackoff: 60}
+				r.apply(shop, def)
+				client := &http.Client{Transport: broken{tt.err}}
+				defer r.work(saga.WorkerConfig{Gateway: saga.GatewayConfig{URL: "http://" + host + "/hidden", Client: client}})()
+				r.publish(shop, goes("1", `{"id":"1"}`))
+				told := func(what, text string) {
+					t.Helper()
+					if !strings.Contains(text, tt.want) || strings.Contains(text, host) || strings.Contains(text, "10.255") || strings.Contains(text, "hidden") {
+						t.Errorf("%s: got %s, want %q and no address", what, text, tt.want)
+					}
+				}
+				time.Sleep(5 * time.Second)
+				x, err := r.engine.Explain(r.Context(), shop, "s", "1")
+				r.must(err)
+				if len(x.Unsent) != 1 {
+					t.Fatalf("got %+v", x)
+				}
+				told("explain", x.Unsent[0].Error)
+				time.Sleep(5 * time.Minute)
+				told("the program", string(r.instance(shop, "s", "1").Data))
 			})
 		})
 	}
