@@ -19,6 +19,8 @@ const (
 	infoTime = 800 * time.Millisecond
 	// silentTime is how long it waits where the last look had no answer in that time.
 	silentTime = 50 * time.Millisecond
+	// slower is how many times as long as the last answer took one waits before what is slow is called silent.
+	slower = 2
 )
 
 // Health is how the node stands now.
@@ -67,6 +69,7 @@ type outlook[T any] struct {
 	last   T
 	err    error
 	silent time.Time
+	took   time.Duration // of the last look that found something
 }
 
 // finds is a look that finds nothing but trouble; nil where nobody looks.
@@ -77,10 +80,12 @@ func finds(trouble func(context.Context) error) func(context.Context) (struct{},
 	return func(ctx context.Context) (struct{}, error) { return struct{}{}, trouble(ctx) }
 }
 
-// look is one that is under way.
+// look is one that is under way, and what came of it.
 type look[T any] struct {
 	began time.Time
-	done  chan struct{} // closed when what it found is in the outlook
+	done  chan struct{} // closed when what follows is there, and in the outlook
+	found T
+	err   error
 }
 
 // trouble is what a look finds wrong; "" where all is well, or where there is nothing to look at.
@@ -92,7 +97,7 @@ func (o *outlook[T]) trouble(ctx context.Context, patience time.Duration) string
 }
 
 // get is what a look finds. Where it finds nothing in time, that is what was found last, and an error
-// that says since when there is no answer.
+// that says since when there is no answer. What has answered slowly is waited for longer than patience has it.
 func (o *outlook[T]) get(ctx context.Context, patience time.Duration) (T, error) {
 	var none T
 	if o.ask == nil {
@@ -105,27 +110,30 @@ func (o *outlook[T]) get(ctx context.Context, patience time.Duration) (T, error)
 		o.under = under
 		go o.look(ctx, under)
 	}
-	if !o.silent.IsZero() && patience < healthTime {
+	switch {
+	case patience >= healthTime:
+	case o.silent.IsZero():
+		patience = max(patience, min(slower*o.took, healthTime))
+	default:
 		patience = min(patience, silentTime)
 	}
 	o.mu.Unlock()
 	late := time.NewTimer(patience - time.Since(under.began))
 	defer late.Stop()
-	answered := true
 	select {
 	case <-under.done:
+		return under.found, under.err
 	case <-late.C:
-		answered = false
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !answered && o.silent.IsZero() {
-		o.silent = under.began
+	if o.under != under { // it ended just then
+		return under.found, under.err
 	}
 	if o.silent.IsZero() {
-		return o.last, o.err
+		o.silent = under.began
 	}
 	return o.last, &silence{o.of, o.silent, o.err}
 }
@@ -157,7 +165,7 @@ func (c Caller) WhileAnswering(ctx context.Context, archive bool) (while context
 	while, end := context.WithCancelCause(ctx)
 	asking := time.AfterFunc(quietTime, func() {
 		ask := func(o *outlook[struct{}]) {
-			if _, err := o.get(while, infoTime-quietTime); errors.As(err, new(*silence)) {
+			if _, err := o.get(while, infoTime); errors.As(err, new(*silence)) {
 				end(err)
 			}
 		}
@@ -193,5 +201,11 @@ func (o *outlook[T]) look(ctx context.Context, under *look[T]) {
 		}
 	default:
 		o.last, o.err, o.silent = found, err, time.Time{}
+	}
+	under.found, under.err = o.last, o.err
+	if !o.silent.IsZero() {
+		under.err = &silence{o.of, o.silent, o.err}
+	} else if err == nil {
+		o.took = time.Since(under.began)
 	}
 }
