@@ -32,22 +32,18 @@ func (t *Turn) Begin(ctx context.Context) (end func(), err error) {
 	late := time.NewTimer(turnWait)
 	defer late.Stop()
 	mine := &writing{ctx, make(chan struct{})}
-	for {
+	for waited := false; ; {
 		other := t.take(mine)
 		if other == nil {
 			return func() { t.leave(mine) }, nil
 		}
+		if waited && other.ctx.Err() == nil { // also one that came in between, each time
+			return nil, domain.Conflictf("a backup of this node is being written; wait for its end")
+		}
 		select {
 		case <-other.ended:
 		case <-late.C:
-			if other.ctx.Err() == nil {
-				return nil, domain.Conflictf("a backup of this node is being written; wait for its end")
-			}
-			select {
-			case <-other.ended:
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
+			waited = true
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -46,3 +46,42 @@ func TestABackupRightAfterOneThatWasKilled(t *testing.T) {
 		}
 	})
 }
+
+// TestABackupThatComesInBetweenIsNotWaitedFor: whoever has waited for the end of one that was killed, and finds
+// another there that goes on, has waited long enough.
+func TestABackupThatComesInBetweenIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 50 { // else nobody might come in between
+			var turn backup.Turn
+			ctx, kill := context.WithCancel(t.Context())
+			end, err := turn.Begin(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kill()
+			waits, stop := context.WithTimeout(t.Context(), time.Hour)
+			told := make(chan error, 1)
+			go func() {
+				end, err := turn.Begin(waits)
+				if err == nil {
+					end()
+				}
+				told <- err
+			}()
+			time.Sleep(time.Minute) // it takes long to end
+			end()
+			end, err = turn.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			switch err := <-told; {
+			case err == nil: // he was the quicker one
+			case !errors.Is(err, domain.ErrConflict) || time.Since(begun) != 0:
+				t.Errorf("got %v after %v more", err, time.Since(begun))
+			}
+			end()
+			stop()
+		}
+	})
+}
