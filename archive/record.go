@@ -97,6 +97,13 @@ func checkHead(name, value string, required bool) error {
 	return nil
 }
 
+// Damaged is the state of a record that is not what was put: a driver gives it to what it finds so, and a backup
+// takes it along, so that nobody takes what is left of the record for all of it.
+const Damaged = "damaged"
+
+// FitsHead reports whether a text can stand in a head, where it need not be there.
+func FitsHead(value string) bool { return checkHead("", value, false) == nil }
+
 // CheckBatch checks the records of a Put.
 //
 // Errors: [domain.ErrInvalid].

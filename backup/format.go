@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/zeebo/blake3"
 
+	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -81,10 +82,24 @@ type Summary struct {
 	ArtifactBytes int64    `json:"artifact_bytes,omitzero"`
 	Damaged       []string `json:"damaged,omitzero"`
 	Missing       []string `json:"missing,omitzero"`
+	// SpoiltRecords is how many records of the archive were damaged in its file, and Spoilt names them, at
+	// most 100.
+	SpoiltRecords int64    `json:"damaged_records,omitzero"`
+	Spoilt        []string `json:"damaged_record_keys,omitzero"`
 
 	Bytes   int64  `json:"bytes"`            // before compression
 	Skipped int64  `json:"skipped,omitzero"` // keys of a kind that no board has, or that cannot be read
 	Digest  string `json:"digest"`           // of the board's items
+}
+
+// spoilt counts a record of the archive that was damaged there.
+func (s *Summary) spoilt(r *archive.Record) {
+	if r.Status != archive.Damaged {
+		return
+	}
+	if s.SpoiltRecords++; len(s.Spoilt) < maxDamaged {
+		s.Spoilt = append(s.Spoilt, fmt.Sprintf("%s of context %d", domain.PlainText(r.Key, archive.MaxHead), r.Context))
+	}
 }
 
 // Items is how many items of the board there are.

@@ -148,6 +148,9 @@ func (g *reading) records(payload []byte) error {
 		return err
 	}
 	g.Archived += int64(len(list))
+	for i := range list {
+		g.spoilt(&list[i])
+	}
 	if g.take.record != nil {
 		err = g.take.record(list)
 	}

@@ -233,7 +233,11 @@ func (w *Writer) archive(ctx context.Context, from archive.Snapshot, s *Summary)
 		return nil
 	}
 	records, names := lines{w: w, kind: 'a'}, lines{w: w, kind: 'n'}
-	err := from.Records(ctx, func(r archive.Record) error { s.Archived++; return records.add(r) })
+	err := from.Records(ctx, func(r archive.Record) error {
+		s.Archived++
+		s.spoilt(&r)
+		return records.add(r)
+	})
 	if err == nil {
 		err = records.flush()
 	}

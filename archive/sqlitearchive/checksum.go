@@ -75,6 +75,9 @@ type checked struct {
 	asked domain.TenantID
 	row   func(dest ...any) error
 	met   bool // the row that was read last is damaged
+	// keeps has a damaged record keep its body and logs where these are what was put, and of its head what can
+	// be put again: a backup is to lose no more than is lost.
+	keeps bool
 }
 
 // errIndex is an index that leads to a record which it does not say.
@@ -93,8 +96,9 @@ func (c *checked) scan(dest ...any) error {
 	}
 	sum, known := values[len(dest)].(int64)
 	err := fill(dest, values)
-	if c.met = err != nil || known && !sound(sum, values[:len(dest)]); c.met {
-		c.standIn(dest, values)
+	if c.met = err != nil || known && !sound(sum, values[:len(dest)]) || *dest[5].(*string) == archive.Damaged; c.met {
+		kept := c.keeps && known && len(dest) > heads && soundRest(sum, values)
+		c.standIn(dest, values, kept)
 		return nil
 	}
 	if c.plan != nil && !fits(c.plan, dest) {
@@ -113,6 +117,13 @@ func sound(sum int64, values []any) bool {
 	}
 	is := checksum(values[:heads], body, logs)
 	return is>>32 == sum>>32 && (!whole || is == sum)
+}
+
+// soundRest compares body and logs of a row with its checksum, whatever its head is.
+func soundRest(sum int64, values []any) bool {
+	body, is := values[heads].([]byte)
+	logs, _ := values[heads+1].([]byte)
+	return is && json.Valid(body) && uint32(sum) == uint32(checksum(nil, body, logs))
 }
 
 // fill gives values to what wants them.
@@ -135,11 +146,8 @@ func fill(dest, values []any) error {
 	return nil
 }
 
-// statusDamaged is the state of a record that is not what was put.
-const statusDamaged = "damaged"
-
-// standIn has a damaged record say so, under its key as it is now.
-func (c *checked) standIn(dest, values []any) {
+// standIn has a damaged record say so, under its key as it is now. kept says that its body and logs stay.
+func (c *checked) standIn(dest, values []any, kept bool) {
 	tenant, key, endMs := int64(c.asked), "?", int64(1)
 	if t, ok := values[0].(int64); ok && c.asked == 0 {
 		tenant = t
@@ -158,10 +166,20 @@ func (c *checked) standIn(dest, values []any) {
 		case *int64:
 			*d = map[int]int64{0: tenant, 3: endMs, 4: endMs}[i]
 		case *string:
-			*d = map[int]string{1: string(domain.ArchiveJob), 2: key, 5: statusDamaged}[i]
+			was, _ := values[i].(string)
+			*d = map[int]string{1: string(domain.ArchiveJob), 2: key, 5: archive.Damaged}[i]
+			switch kind := domain.ArchiveKind(was); {
+			case kept && i == 1 && kind.Known(), kept && (i == 8 || i == 9) && archive.FitsHead(was): // kind, blueprint and trigger
+				*d = was
+			}
 		case *[]byte:
-			if *d = nil; i == heads {
+			switch was, _ := values[i].([]byte); {
+			case kept:
+				*d = was
+			case i == heads:
 				*d = body
+			default:
+				*d = nil
 			}
 		}
 	}
@@ -169,8 +187,8 @@ func (c *checked) standIn(dest, values []any) {
 
 // damage names a damaged record.
 func damage(tenant domain.TenantID, key string, endMs int64) string {
-	return fmt.Sprintf("the record %q of context %d, ended %s, is damaged in the file of the archive: it is not what was put there, as its checksum says; "+
-		"a backup has it as it was, and the disk should be looked at",
+	return fmt.Sprintf("the record %q of context %d, ended %s, is damaged in the file of the archive: it is not what was put there, as its checksum says, "+
+		"or came so with a restore; a backup from before that has it as it was, and the disk should be looked at",
 		domain.PlainText(key, archive.MaxHead), tenant, time.UnixMilli(endMs).UTC().Format(time.RFC3339))
 }
 

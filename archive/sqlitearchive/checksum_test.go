@@ -223,6 +223,74 @@ func TestADamagedRecordHarmsNoNeighbour(t *testing.T) {
 	}
 }
 
+// TestABackupKeepsWhatIsLeftOfADamagedRecord and says of it that it is damaged, as does the archive that it is put into.
+func TestABackupKeepsWhatIsLeftOfADamagedRecord(t *testing.T) {
+	ctx := t.Context()
+	of := thousand()[0] // a flow
+	for _, tt := range []struct {
+		name, change string
+		body         bool // is what it was
+	}{
+		{"a number of the head", "begin_ms = begin_ms + 1", true},
+		{"a text of the head", "reason = 'x'", true},
+		{"its state", "status = 'finishee'", true},
+		{"the body", `body = CAST('{"script":"echo number1 of them"}' AS BLOB)`, false},
+		{"both", `begin_ms = 7, body = CAST('{}' AS BLOB)`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(inMemory(t), "archive.db")
+			from, err := sqlitearchive.Open(ctx, file, sqlitearchive.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer from.Close()
+			if err := from.Put(ctx, []archive.Record{of}); err != nil {
+				t.Fatal(err)
+			}
+			db, err := sql.Open("sqlite", file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if _, err := db.ExecContext(ctx, "UPDATE records SET "+tt.change); err != nil {
+				t.Fatal(err)
+			}
+			for _, place := range []string{"the backup", "a backup of what was restored"} {
+				to, err := sqlitearchive.Open(ctx, filepath.Join(inMemory(t), "archive.db"), sqlitearchive.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer to.Close()
+				snap, err := from.Snapshot(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = snap.Records(ctx, func(r archive.Record) error {
+					kept := r.Kind == of.Kind && r.Blueprint == of.Blueprint && r.Trigger == of.Trigger && string(r.Body) == string(of.Body) && cmp.Equal(r.Logs, of.Logs)
+					if r.Status != archive.Damaged || r.Key != of.Key || r.EndMs != of.EndMs || kept != tt.body || string(r.Body) == "{}" {
+						t.Errorf("%s has %+v", place, r)
+					}
+					return to.Put(ctx, []archive.Record{r})
+				})
+				if err := errors.Join(err, snap.Close(), to.Check(ctx, 0)); err != nil {
+					t.Fatal(err)
+				}
+				if told, err := to.Settings(ctx); err != nil || len(told) != 1 || !strings.Contains(told[0], of.Key) {
+					t.Errorf("restored from %s, doctor says %q, %v", place, told, err)
+				}
+				if got, err := to.Get(ctx, of.Context, of.Key, 0); !errors.Is(err, domain.ErrUnavailable) {
+					t.Errorf("restored from %s: got %+v, %v", place, got, err)
+				}
+				page, err := to.Search(ctx, archive.Query{Context: of.Context, Limit: 10, Whole: true})
+				if err != nil || len(page.Records) != 1 || page.Records[0].Status != archive.Damaged || !strings.Contains(string(page.Records[0].Body), "is damaged") {
+					t.Errorf("restored from %s, a list has %+v, %v", place, page.Records, err)
+				}
+				from = to
+			}
+		})
+	}
+}
+
 // TestEarlierProgramsShareTheFile: one that knows of no checksums reads and writes it, and
 // what it has written is read.
 func TestEarlierProgramsShareTheFile(t *testing.T) {

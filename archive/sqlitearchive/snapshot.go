@@ -31,7 +31,7 @@ func (a *Archive) Snapshot(ctx context.Context) (archive.Snapshot, error) {
 
 func (s snapshot) Records(ctx context.Context, f func(archive.Record) error) error {
 	return s.each(ctx, selectWhole, func(found *sql.Rows) error {
-		return rows.EachRecord(found.Next, (&checked{a: s.a, row: found.Scan}).scan, f)
+		return rows.EachRecord(found.Next, (&checked{a: s.a, row: found.Scan, keeps: true}).scan, f)
 	})
 }
 

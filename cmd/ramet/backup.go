@@ -54,6 +54,9 @@ func (p *parts) backup(ctx context.Context, to io.Writer) error {
 	if len(s.Damaged) > 0 {
 		p.log.WarnContext(ctx, "files that jobs left are damaged in the store, and so in the backup", "artifacts", s.Damaged)
 	}
+	if s.SpoiltRecords > 0 {
+		p.log.WarnContext(ctx, "records are damaged in the archive, and so in the backup", "damaged", s.SpoiltRecords, "keys", s.Spoilt)
+	}
 	if len(s.Missing) > 0 {
 		p.log.WarnContext(ctx, "files that jobs left are missing in the store, and so in the backup", "artifacts", s.Missing)
 	}

@@ -163,6 +163,9 @@ func lacks(s backup.Summary) error {
 	if len(s.Damaged) > 0 {
 		wrong = append(wrong, "has damaged artifacts: "+strings.Join(s.Damaged, ", "))
 	}
+	if s.SpoiltRecords > 0 {
+		wrong = append(wrong, fmt.Sprintf("has %d damaged records of the archive: %s", s.SpoiltRecords, strings.Join(s.Spoilt, ", ")))
+	}
 	if len(s.Missing) > 0 {
 		wrong = append(wrong, "lacks files that the store had lost: "+strings.Join(s.Missing, ", "))
 	}
@@ -194,6 +197,9 @@ func summaryTable(t *table, name string, s backup.Summary) {
 	}
 	for _, name := range s.Damaged {
 		t.field("damaged", name+" was so in the store already: no restore has it")
+	}
+	for _, name := range s.Spoilt {
+		t.field("damaged record", name+" was so in the archive already, and is so after a restore")
 	}
 	for _, name := range s.Missing {
 		t.field("missing", name+" was not in the store any more: no restore has it")
