@@ -82,9 +82,9 @@ func TestHowSchedulesStand(t *testing.T) {
 		"it made none":                       {of(domain.ScheduleState{NextMs: in(time.Hour), LastError: "no"}), doctor.StartRefused, "no"},
 		"it made none, as the one before is": {of(domain.ScheduleState{NextMs: in(time.Hour), LastError: domain.SkippedFor(3)}), doctor.StartOn, ""},
 		"it has no further time":             {of(domain.ScheduleState{LastMs: 7}), doctor.StartOver, ""},
-		"its blueprint is gone":              {with(of(domain.ScheduleState{NextMs: in(time.Hour), LastError: "no"}), func(s *api.Schedule) { s.Lacks = "gone" }),
+		"its blueprint is gone": {with(of(domain.ScheduleState{NextMs: in(time.Hour), LastError: "no"}), func(s *api.Schedule) { s.Lacks = "gone" }),
 			doctor.StartLacks, "gone"},
-		"it is paused, and all else":         {with(of(due), func(s *api.Schedule) { s.Paused, s.Lacks, s.State.LastError = true, "gone", "no" }),
+		"it is paused, and all else": {with(of(due), func(s *api.Schedule) { s.Paused, s.Lacks, s.State.LastError = true, "gone", "no" }),
 			doctor.StartPaused, ""},
 	} {
 		if is, why := doctor.ScheduleStands(&c.s, now); is != c.is || !strings.Contains(why, c.because) || (why == "") != (c.because == "") {

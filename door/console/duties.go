@@ -105,8 +105,8 @@ func dutyText(r domain.DutyRule) string {
 
 func (v *visit) addDuty() error {
 	form := v.r.PostFormValue
-	rule := domain.DutyRule{MinVersion: strings.TrimSpace(form("min_version")), Host: strings.TrimSpace(form("host")), NotHost: strings.TrimSpace(form("not_host")),
-		Disable: []domain.Role{domain.Role(form("role"))}}
+	rule := domain.DutyRule{MinVersion: strings.TrimSpace(form("min_version")), Host: strings.TrimSpace(form("host")),
+		NotHost: strings.TrimSpace(form("not_host")), Disable: []domain.Role{domain.Role(form("role"))}}
 	err := v.changeDuties(func(rules []domain.DutyRule) ([]domain.DutyRule, error) { return append(rules, rule), nil })
 	return v.did(v.path("operate/duties"), "The rule holds within a second.", err)
 }

@@ -37,7 +37,8 @@ steps:
 // listPages are the pages that list things.
 var listPages = []string{"", "flows", "jobs", "sagas", "webhooks", "listeners", "schedules", "schedules/calendar", "schedules/new", "blueprints", "effects",
 	"letters", "letters/list", "messages", "messages/inbox", "messages/peers", "archive", "operate", "operate/queues", "operate/runners", "operate/nodes",
-	"operate/bans", "operate/duties", "operate/bulk", "rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/settings", "rights/audit"}
+	"operate/bans", "operate/duties", "operate/bulk",
+	"rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/settings", "rights/audit"}
 
 // TestShotsOfNothing takes pictures of a node on which nothing was done yet.
 func TestShotsOfNothing(t *testing.T) {
@@ -120,7 +121,8 @@ func TestShots(t *testing.T) {
 		"blueprint?name=nightly&tab=versions", "blueprint?name=town&tab=start", "blueprint/edit?name=nightly", "effects",
 		"letters", "letters/list",
 		"messages", "messages/inbox", "messages/peers", "archive", "operate", "operate/queues", "operate/runners", "operate/nodes",
-		"operate/bans", "operate/duties", "operate/bulk", "rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/secrets/new", "rights/settings",
+		"operate/bans", "operate/duties", "operate/bulk",
+		"rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/secrets/new", "rights/settings",
 		"rights/audit", odd, odd + "?tab=gantt", odd + "?tab=steps", odd + "?tab=logs", odd + "?tab=data", odd + "?tab=history", oddJob, oddJob + "?tab=history",
 		"archive?status=error", "search?q=order"}
 	for i := range paths {

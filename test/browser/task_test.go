@@ -140,7 +140,8 @@ func TestFaultsOfANodeForDevelopment(t *testing.T) {
 	n.run("flow", "submit", "count", "--trigger", "t", "--param", "upto=4")
 	h := &hand{node: n, b: b, base: n.signIn(b)}
 	b.Away() // the node restarts
-	for _, fault := range []string{"Drop all leases", "Kill the scripts", "Lose the next answer", "Cut the board off", "Fail the next effect", "Restart the node"} {
+	for _, fault := range []string{"Drop all leases", "Kill the scripts", "Lose the next answer", "Cut the board off", "Fail the next effect",
+		"Restart the node"} {
 		b.Do(chromedp.Navigate(h.base + "c/1/flows"))
 		h.sees("count")
 		h.click(".fault-tray summary", fault)
