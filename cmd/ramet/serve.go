@@ -113,8 +113,9 @@ func embedded(ctx context.Context, o cli.EmbeddedOptions) (cli.Embedded, error) 
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
-		defer p.close()
-		done <- p.run(ctx, local)
+		err := p.run(ctx, local)
+		p.close() // first: the process ends as soon as the command has heard
+		done <- err
 	}()
 	stop := sync.OnceValue(func() error { cancel(); return <-done })
 	return cli.Embedded{Socket: o.Socket, Cookie: cli.CookiePath(o.DataDir), Runner: p.node.Runner(time.Now()), Stop: stop}, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/internal/redistest"
 	"github.com/ramet-run/ramet/internal/testwait"
+	"github.com/ramet-run/ramet/node"
 )
 
 // TestANodeThatWaitsForItsBoardIsStopped: whoever stops it has not made it fail, as little as one
@@ -44,4 +45,22 @@ func TestANodeThatWaitsForItsBoardIsStopped(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestACommandThatIsANodeEndsWithEverythingClosed: its process ends as soon as Stop returns,
+// and what is not closed by then never is. The lock of the folder is what is left last.
+func TestACommandThatIsANodeEndsWithEverythingClosed(t *testing.T) {
+	dir := t.TempDir()
+	n, err := embedded(t.Context(), cli.EmbeddedOptions{DataDir: dir, Socket: cli.SocketPath(dir), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := node.Lock(t.Context(), dir, 0)
+	if err != nil {
+		t.Fatalf("the command has ended and holds its folder: %v", err)
+	}
+	lock.Close()
 }
