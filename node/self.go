@@ -124,6 +124,14 @@ func readSelf(path string) (s self, err error) {
 	return s, nil
 }
 
+// Folder is what tells a data folder from all others; "" before the first start there.
+//
+// Errors: [domain.ErrUnavailable]; [domain.ErrInvalid] for a damaged file.
+func Folder(dataDir string) (id string, err error) {
+	s, err := readSelf(filepath.Join(dataDir, SelfFile))
+	return s.ID, err
+}
+
 // CheckName refuses what is no name of a node.
 //
 // Errors: [domain.ErrInvalid].

@@ -36,6 +36,8 @@ type Board struct {
 	flights flights
 	clocks  *clocks
 	asked   chan struct{} // pokes the clock; buffered 1
+	passing bool          // its clock has no say
+	folder  string        // whose clock it is; "": nobody knows
 	closer  sync.Once
 
 	watchers watch.Watchers
@@ -74,25 +76,27 @@ var _ board.Board = (*Board)(nil)
 func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 	cfg = cfg.filled()
 	clocks := newClocks()
-	clocks.skew = cfg.skew
+	clocks.skew, clocks.silence, clocks.mute = cfg.skew, cfg.silence, cfg.Passing
 	clocks.settle()
 	opt, prefix, request, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
 	b := &Board{
-		prefix: prefix,
-		name:   rand.Text(),
-		addr:   opt.Endpoints[0],
-		answer: cfg.Answer,
-		limits: board.Limits{Commit: request / 6 * 5, Whole: true}, // the rest is for what frames it
-		log:    cfg.Logger.With("etcd", opt.Endpoints[0]),
-		work:   make(chan struct{}, 1),
-		clocks: clocks,
-		asked:  make(chan struct{}, 1),
-		mirror: newMirror(clocks),
-		recent: recent.New(),
-		fed:    map[*group]struct{}{},
+		prefix:  prefix,
+		name:    rand.Text(),
+		addr:    opt.Endpoints[0],
+		answer:  cfg.Answer,
+		limits:  board.Limits{Commit: request / 6 * 5, Whole: true}, // the rest is for what frames it
+		log:     cfg.Logger.With("etcd", opt.Endpoints[0]),
+		work:    make(chan struct{}, 1),
+		clocks:  clocks,
+		asked:   make(chan struct{}, 1),
+		passing: cfg.Passing,
+		folder:  cfg.Folder,
+		mirror:  newMirror(clocks),
+		recent:  recent.New(),
+		fed:     map[*group]struct{}{},
 	}
 	b.mirror.longest = b.limits.Commit
 	b.closing, b.end = context.WithCancel(context.Background())
@@ -109,14 +113,9 @@ func Open(ctx context.Context, url string, cfg Config) (*Board, error) {
 	return b, nil
 }
 
-// start looks at the cluster, loads the mirror, and starts the goroutines.
+// start loads the mirror, starts the goroutines, and waits for the board's time.
 func (b *Board) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*b.answer)
-	defer cancel()
-	if err := b.survey(ctx); err != nil {
-		return err
-	}
-	if err := b.load(ctx); err != nil {
+	if err := b.begin(ctx); err != nil {
 		return err
 	}
 	for key := range b.mirror.strange {
@@ -127,14 +126,31 @@ func (b *Board) start(ctx context.Context) error {
 	b.clearIDs(ctx)
 	b.loops.Go(b.followLoop)
 	b.loops.Go(b.commitLoop)
-	b.loops.Go(b.reapLoop)
-	b.loops.Go(b.clockLoop)
+	if !b.passing {
+		b.loops.Go(b.clockLoop)
+	}
 	b.agree(ctx)
+	b.loops.Go(b.reapLoop) // now: by a clock of which nobody knows whether it is right nothing is removed
+	ctx, cancel := context.WithTimeout(ctx, b.patience())
+	defer cancel()
 	if err := b.recognise(ctx); err != nil {
 		b.Close()
 		return err
 	}
 	return nil
+}
+
+// patience bounds what a start asks etcd for.
+func (b *Board) patience() time.Duration { return 15 * b.answer }
+
+// begin looks at the cluster, and loads the mirror.
+func (b *Board) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, b.patience())
+	defer cancel()
+	if err := b.survey(ctx); err != nil {
+		return err
+	}
+	return b.load(ctx)
 }
 
 // survey asks the cluster how many members it has, which says what a commit

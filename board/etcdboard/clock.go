@@ -25,17 +25,29 @@ import (
 // word that was long on its way says too little: the most of the last few counts.
 //
 // A node that opens the board waits for a word from each whose key is there, which they
-// give as soon as they hear of a new one: it goes by their time from the first alarm on.
+// give as soon as they hear of a new one: it goes by their time from the first alarm on. It
+// waits a short time, for whoever was killed says nothing. But where the last word of a key
+// is far from its own clock, it waits until that node must be dead: else one that is a year
+// ahead, and comes while the others stand still for some seconds, would remove all that
+// expires.
+//
+// A command has no say: it comes from any machine, and is gone before anybody could hold by
+// what it has said. It writes no key, but asks for a word.
 
 // clockName begins the keys under which nodes write what their clocks say.
 const clockName = "~clock/"
+
+// clockAsk is the name, and the value, of the one key under it by which who has no say asks
+// for a word of each node. It is left where it is.
+const clockAsk = "?"
 
 const (
 	// clockEvery is how often a node says what its clock says.
 	clockEvery = 10 * time.Second
 	// clockSilence is for how long the clock of a node counts that says nothing.
 	clockSilence = 3 * clockEvery
-	// clockForgotten is after how long its key is taken away.
+	// clockForgotten is after how long its key is taken away. A clock that is further than that
+	// from the last word of a key is wrong, or that node is long dead.
 	clockForgotten = 10 * time.Minute
 	// clocksAgree is by how much a clock may be off without being wrong.
 	clocksAgree = time.Second
@@ -55,15 +67,18 @@ type said struct {
 
 // clocks are what the nodes' clocks say. All but the board's is guarded by Board.mu.
 type clocks struct {
-	skew   time.Duration // of the machine's clock, in tests
-	born   time.Time     // ticks are counted from it
-	others map[string]*otherClock
-	boards atomic.Pointer[said]
+	skew    time.Duration // of the machine's clock, in tests
+	silence time.Duration // clockSilence, unless in tests
+	mute    bool          // the machine's clock has no say where another has
+	born    time.Time     // ticks are counted from it
+	others  map[string]*otherClock
+	boards  atomic.Pointer[said]
 }
 
 // otherClock is that of another node.
 type otherClock struct {
 	mod   int64   // the revision of its last word
+	word  int64   // that word, in Unix ms
 	heard int64   // the tick at which that came
 	ahead []int64 // by how many ms it is ahead of our ticks, by its last words; none: we only know of it
 }
@@ -87,11 +102,14 @@ func (c *clocks) now() int64 {
 // settle finds the board's clock anew, and by how much it was set.
 func (c *clocks) settle() (set time.Duration) {
 	tick, own, heard := c.tick(), c.machine(), time.Now()
-	all := []int64{own}
+	var all []int64
 	for _, o := range c.others {
-		if len(o.ahead) > 0 && tick-o.heard <= clockSilence.Milliseconds() {
+		if len(o.ahead) > 0 && tick-o.heard <= c.silence.Milliseconds() {
 			all = append(all, slices.Max(o.ahead)+tick)
 		}
+	}
+	if !c.mute || len(all) == 0 {
+		all = append(all, own)
 	}
 	if set := slices.DeleteFunc(slices.Clone(all), func(at int64) bool { return at < clockOldest }); len(set) > 0 {
 		all = set
@@ -104,7 +122,7 @@ func (c *clocks) settle() (set time.Duration) {
 	return set
 }
 
-// boardsTime is what all clocks together say, for a node whose own is one of them.
+// boardsTime is what all clocks together say, for a node with a clock of its own.
 func boardsTime(own int64, all []int64) int64 {
 	slices.Sort(all)
 	middle := all[(len(all)-1)/2]
@@ -118,6 +136,12 @@ func boardsTime(own int64, all []int64) int64 {
 // called under the mutex.
 func (b *Board) hear(kv *mvccpb.KeyValue, gone, live bool) {
 	name := strings.TrimPrefix(string(kv.Key), b.prefix+clockName)
+	if name == clockAsk {
+		if live {
+			b.sayTime()
+		}
+		return
+	}
 	if gone {
 		delete(b.clocks.others, name)
 		b.settleClock()
@@ -127,7 +151,7 @@ func (b *Board) hear(kv *mvccpb.KeyValue, gone, live bool) {
 	if err != nil {
 		return // no node of ours wrote it
 	}
-	if name == b.name {
+	if name == b.clockID() {
 		b.settleClock() // what others have said before has been heard
 		return
 	}
@@ -141,15 +165,17 @@ func (b *Board) hear(kv *mvccpb.KeyValue, gone, live bool) {
 	}
 	tick := b.clocks.tick()
 	first := len(o.ahead) == 0
-	o.mod, o.heard = kv.ModRevision, tick
+	o.mod, o.word, o.heard = kv.ModRevision, at, tick
 	if !live {
 		return // nobody knows when it was said
 	}
 	if o.ahead = append(o.ahead, at-tick); len(o.ahead) > clockWords {
 		o.ahead = o.ahead[1:]
 	}
-	if first {
+	if first || b.passing { // whoever is passing hears no word of its own by which to do it
 		b.settleClock()
+	}
+	if first {
 		b.sayTime() // it waits for us, too
 	}
 }
@@ -186,23 +212,39 @@ func (b *Board) clockLoop() {
 	_, _ = b.client.Delete(ctx, b.clockKey()) // or the others do it, some minutes later
 }
 
-func (b *Board) clockKey() string { return b.prefix + clockName + b.name }
+func (b *Board) clockKey() string { return b.prefix + clockName + b.clockID() }
 
-// tellTime writes what the clock says, and takes the keys of those away that are no more. A
-// board on which nothing was written yet is left so.
-func (b *Board) tellTime(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, b.answer)
-	defer cancel()
+// clockID names the clock: it begins with what all lives of the node have in common.
+func (b *Board) clockID() string { return b.lives() + b.name }
+
+func (b *Board) lives() string {
+	if b.folder == "" {
+		return ""
+	}
+	return b.folder + "."
+}
+
+// write writes a key of clocks. A board on which nothing was written yet is left so.
+func (b *Board) write(ctx context.Context, key, value string) (done bool) {
 	born := b.since()
 	if born == 0 {
-		return
+		return false
 	}
 	_, err := b.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(b.prefix+headName), "=", born)).
-		Then(clientv3.OpPut(b.clockKey(), strconv.FormatInt(b.clocks.machine(), 10))).
+		Then(clientv3.OpPut(key, value)).
 		Commit()
 	if err != nil {
 		b.log.Debug("what the clock says was not told", "err", b.translate(err))
+	}
+	return err == nil
+}
+
+// tellTime writes what the clock says, and takes the keys of those away that are no more.
+func (b *Board) tellTime(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, b.answer)
+	defer cancel()
+	if !b.write(ctx, b.clockKey(), strconv.FormatInt(b.clocks.machine(), 10)) {
 		return
 	}
 	for name, mod := range b.forgotten() {
@@ -213,29 +255,86 @@ func (b *Board) tellTime(ctx context.Context) {
 // forgotten are the clocks of nodes that have said nothing for long, with the revisions of
 // their last words.
 func (b *Board) forgotten() map[string]int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	gone := map[string]int64{}
-	for name, o := range b.clocks.others {
-		if b.clocks.tick()-o.heard > clockForgotten.Milliseconds() {
-			gone[name] = o.mod
-		}
-	}
-	return gone
+	return b.clocksThat(func(_ string, o *otherClock) bool { return b.clocks.tick()-o.heard > clockForgotten.Milliseconds() })
 }
 
-// agree waits for a word from each node that is known of, for a short time: one that was
-// killed says nothing.
-func (b *Board) agree(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, b.answer/5)
-	defer cancel()
-	b.tellTime(ctx)
-	_ = b.until(ctx, func() bool {
-		for _, o := range b.clocks.others {
-			if len(o.ahead) == 0 {
-				return false
-			}
+// clocksThat are the clocks of other nodes that are such, with the revisions of their last words.
+func (b *Board) clocksThat(are func(name string, o *otherClock) bool) map[string]int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	found := map[string]int64{}
+	for name, o := range b.clocks.others {
+		if are(name, o) {
+			found[name] = o.mod
 		}
-		return true
-	})
+	}
+	return found
+}
+
+// agree waits for a word from each node that is known of: for a short time, and for those
+// whose last word is far from our clock until they must be dead. Their keys are taken away then.
+func (b *Board) agree(ctx context.Context) {
+	soon, cancel := context.WithTimeout(ctx, b.answer/5)
+	defer cancel()
+	if b.passing {
+		b.write(soon, b.prefix+clockName+clockAsk, clockAsk)
+	} else {
+		b.succeed(soon)
+		b.tellTime(soon)
+	}
+	if b.hearAll(soon, func(*otherClock) bool { return true }) || !b.outstanding(b.far) {
+		return
+	}
+	b.log.Warn("the last word of a node is far from this machine's clock: its next one is waited for, until it must be dead", "most", b.clocks.silence.String())
+	late, cancel := context.WithTimeout(ctx, b.clocks.silence)
+	defer cancel()
+	if b.hearAll(late, b.far) || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel = context.WithTimeout(ctx, b.answer)
+	defer cancel()
+	for name, mod := range b.clocksThat(func(_ string, o *otherClock) bool { return len(o.ahead) == 0 && b.far(o) }) {
+		_ = b.takeAway(ctx, b.prefix+clockName+name, mod)
+	}
+}
+
+// succeed takes the keys of this node's earlier lives away, which it was killed in.
+func (b *Board) succeed(ctx context.Context) {
+	if b.folder == "" {
+		return
+	}
+	for name, mod := range b.clocksThat(func(name string, _ *otherClock) bool { return strings.HasPrefix(name, b.lives()) }) {
+		_ = b.takeAway(ctx, b.prefix+clockName+name, mod)
+		b.mu.Lock()
+		delete(b.clocks.others, name) // before we hear of it, too: nobody waits for a word of it
+		b.mu.Unlock()
+	}
+}
+
+// hearAll waits for a word from each node of which it matters.
+func (b *Board) hearAll(ctx context.Context, matters func(*otherClock) bool) bool {
+	return b.until(ctx, func() bool { return !b.silent(matters) }) == nil
+}
+
+func (b *Board) outstanding(matters func(*otherClock) bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.silent(matters)
+}
+
+// silent reports whether there is a node of which no word was heard, and it matters. It is
+// called under the mutex.
+func (b *Board) silent(matters func(*otherClock) bool) bool {
+	for _, o := range b.clocks.others {
+		if len(o.ahead) == 0 && matters(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// far reports whether the last word of a node is so far from the board's time, as we know it,
+// that one of the two is wrong, or the node is long dead. It is called under the mutex.
+func (b *Board) far(o *otherClock) bool {
+	return (time.Duration(b.clocks.now()-o.word) * time.Millisecond).Abs() > clockForgotten
 }

@@ -2,9 +2,14 @@ package etcdboard_test
 
 import (
 	"fmt"
+	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/etcdboard"
@@ -129,7 +134,7 @@ func TestWhatAKilledNodeSaidIsNoWord(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Put(t.Context(), "killed/~clock/x", strconv.FormatInt(time.Now().Add(-time.Hour).UnixMilli(), 10)); err != nil {
+	if _, err := c.Put(t.Context(), "killed/~clock/x", strconv.FormatInt(time.Now().Add(-5*time.Minute).UnixMilli(), 10)); err != nil {
 		t.Fatal(err)
 	}
 	one := open(t, url) // with the patience that is usual
@@ -144,4 +149,159 @@ func TestWhatAKilledNodeSaidIsNoWord(t *testing.T) {
 	testwait.Until(t, "a clock that nobody has set has no say", func() bool {
 		return time.Until(one.Now()).Abs() < time.Minute && time.Until(unset.Now()).Abs() < time.Minute
 	})
+}
+
+// keysOfClocks are the names of the keys under which clocks spoke.
+func keysOfClocks(t *testing.T, c *clientv3.Client, prefix string) (names []string) {
+	t.Helper()
+	got, err := c.Get(t.Context(), prefix+"/~clock/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range got.Kvs {
+		if name := strings.TrimPrefix(string(kv.Key), prefix+"/~clock/"); name != "?" { // by which a command asks
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestAWordOfLongAgoIsWaitedForOnce has a key be left of a node that was killed an hour ago, when
+// no other was there to take it away.
+func TestAWordOfLongAgoIsWaitedForOnce(t *testing.T) {
+	server := etcdtest.Start(t, "--unsafe-no-fsync")
+	url, c := etcdtest.URL("long", server), client(t, server)
+	first := open(t, url)
+	commit(t, first, in(sp).Set("r", field("a", "1")))
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Put(t.Context(), "long/~clock/x", strconv.FormatInt(time.Now().Add(-time.Hour).UnixMilli(), 10)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := etcdboard.OpenHasty(t.Context(), url, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if off := time.Until(b.Now()); off.Abs() > time.Minute {
+		t.Errorf("the time is off by %v", off)
+	}
+	if names := keysOfClocks(t, c, "long"); slices.Contains(names, "x") {
+		t.Errorf("keys of clocks: %q: the next start waits for x, too", names)
+	}
+}
+
+// TestACommandsClockHasNoSay has commands on machines whose clocks are off be beside one node:
+// they go by its time, and it by its own.
+func TestACommandsClockHasNoSay(t *testing.T) {
+	server := etcdtest.Start(t, "--unsafe-no-fsync")
+	url, c := etcdtest.URL("command", server), client(t, server)
+	one := skewed(t, url, 0)
+	commit(t, one, in(sp).Set("r", field("a", "1")).Set("idem", field("a", "1")).Expire("idem", 20*time.Minute))
+	for _, off := range []time.Duration{-time.Hour, time.Hour} {
+		command, err := etcdboard.OpenSkewed(t.Context(), url, etcdboard.Config{Answer: 2 * time.Minute, Passing: true}, off)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, b := range map[string]*etcdboard.Board{"the node": one, "the command": command} {
+			if off := time.Until(b.Now()); off.Abs() > time.Minute {
+				t.Errorf("the time of %s is off by %v", name, off)
+			}
+		}
+		if names := keysOfClocks(t, c, "command"); len(names) != 1 {
+			t.Errorf("keys of clocks: %q, want the node's alone", names)
+		}
+		if stats, err := command.Stat(t.Context(), sp, "idem"); err != nil || stats[0].Kind != board.KindRecord {
+			t.Errorf("what expires in 20 minutes is for the command %v %v", stats, err)
+		}
+		if err := command.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestACommandAloneGoesByItsOwnClock has a board whose nodes are all stopped.
+func TestACommandAloneGoesByItsOwnClock(t *testing.T) {
+	server := etcdtest.Start(t, "--unsafe-no-fsync")
+	b, err := etcdboard.OpenSkewed(t.Context(), etcdtest.URL("alone", server), etcdboard.Config{Passing: true}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if off := time.Until(b.Now()); (off - time.Hour).Abs() > time.Minute {
+		t.Errorf("the time is off by %v, want an hour, as the only clock that there is", off)
+	}
+}
+
+// TestANodeThatWasKilledHasOneSay has a node be killed again and again, and start with another
+// clock: what its earlier lives have said counts no more, and nobody waits for a word of them.
+func TestANodeThatWasKilledHasOneSay(t *testing.T) {
+	server := etcdtest.Start(t, "--unsafe-no-fsync")
+	url, c := etcdtest.URL("lives", server), client(t, server)
+	one := skewed(t, url, 0)
+	commit(t, one, in(sp).Set("r", field("a", "1")))
+	for i := range 4 {
+		word := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
+		if _, err := c.Put(t.Context(), fmt.Sprint("lives/~clock/folder.", i), word); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testwait.Until(t, "the lives are heard", func() bool { return time.Until(one.Now()) > 30*time.Minute })
+	again, err := etcdboard.OpenSkewed(t.Context(), url, etcdboard.Config{Answer: 2 * time.Minute, Folder: "folder"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	testwait.Until(t, "the time is that of the nodes which live", func() bool {
+		return time.Until(one.Now()).Abs() < time.Minute && time.Until(again.Now()).Abs() < time.Minute
+	})
+	if names := keysOfClocks(t, c, "lives"); len(names) != 2 {
+		t.Errorf("keys of clocks: %q, want one for each node", names)
+	}
+}
+
+// TestAClockFarFromTheLastWordsWaits has a node a year ahead start while the others, which
+// have spoken a moment ago, stand still for longer than a start waits for those that are dead.
+func TestAClockFarFromTheLastWordsWaits(t *testing.T) {
+	server := etcdtest.Start(t, "--unsafe-no-fsync")
+	url, c := etcdtest.URL("still", server), client(t, server)
+	first := open(t, url)
+	commit(t, first, in(sp).Set("idem", field("a", "1")).Expire("idem", 24*time.Hour))
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	say := func() {
+		for _, n := range []string{"x", "y"} {
+			if _, err := c.Put(t.Context(), "still/~clock/"+n, strconv.FormatInt(time.Now().UnixMilli(), 10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	say()
+	log := &testwait.Log{}
+	opened := make(chan *etcdboard.Board, 1)
+	go func() {
+		b, err := etcdboard.OpenSkewed(t.Context(), url, etcdboard.Config{Logger: slog.New(slog.NewTextHandler(log, nil))}, 365*24*time.Hour)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- b
+	}()
+	testwait.Until(t, "it waits, or does not", func() bool {
+		return strings.Contains(log.String(), "is far from this machine's clock") || len(opened) > 0
+	})
+	if len(opened) > 0 {
+		(<-opened).Close()
+		t.Fatal("the board was opened by a clock a year ahead of the last words of all others")
+	}
+	say() // they go on
+	b := <-opened
+	defer b.Close()
+	if off := time.Until(b.Now()); off.Abs() > time.Minute {
+		t.Errorf("the time is off by %v", off)
+	}
+	if stats, err := b.Stat(t.Context(), sp, "idem"); err != nil || stats[0].Kind != board.KindRecord {
+		t.Errorf("what expires in 24 hours is %v %v", stats, err)
+	}
 }

@@ -25,12 +25,21 @@ type Config struct {
 	// Answer is how long an unresponsive cluster is waited for before calls end
 	// with [domain.ErrUnavailable]. Default: 5s, which an election fits into.
 	Answer time.Duration
+	// Passing says that the board is opened for a moment, by a command: its clock has no say in
+	// what the board's time is. Where no other has, it goes by its own.
+	Passing bool
+	// Folder tells the data folder from all others, over all lives of its node: what the clock of
+	// an earlier life said counts no more. At most one board that is not Passing is open with it.
+	// Default: none, and a life that was killed is waited for.
+	Folder string
 
-	skew time.Duration // of the node's clock, in tests
+	skew    time.Duration // of the node's clock, in tests
+	silence time.Duration // in place of clockSilence, in tests
 }
 
 func (c Config) filled() Config {
 	c.Answer = cmp.Or(c.Answer, 5*time.Second)
+	c.silence = cmp.Or(c.silence, clockSilence)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -68,7 +68,8 @@
 // that has just come waits for a whole lease. Alarms, and keys that expire, go by
 // the middle one of the nodes' clocks, as each has heard the others (see clock.go): one
 // that is an hour off changes nothing where there are three. Where there are two it
-// is the earlier one.
+// is the earlier one. The clock of a command has no say ([Config.Passing]). A node whose
+// clock is far from the last words of others waits for these before it is open.
 //
 // # What cannot be read
 //

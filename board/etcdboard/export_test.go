@@ -11,5 +11,10 @@ func OpenSkewed(ctx context.Context, url string, cfg Config, skew time.Duration)
 	return Open(ctx, url, cfg)
 }
 
+// OpenHasty opens a board on a node that takes another for dead after so long.
+func OpenHasty(ctx context.Context, url string, silence time.Duration) (*Board, error) {
+	return Open(ctx, url, Config{silence: silence})
+}
+
 // BoardsTime is what clocks together say, for tests of the rule alone.
 var BoardsTime = boardsTime

@@ -54,7 +54,7 @@ func openBoard(ctx context.Context, o options) (board.Board, error) {
 		}
 		return b, nil
 	case "etcd", "etcds":
-		return openEtcd(ctx, url, log)
+		return openEtcd(ctx, o)
 	case "mem":
 		log.Warn("the board is in memory: everything is gone when this process ends")
 		return memboard.Open(), nil

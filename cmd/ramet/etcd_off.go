@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/ramet-run/ramet/board"
 )
@@ -13,6 +12,6 @@ func init() { without = append(without, "etcd") }
 
 func checkEtcd(string) error { return leftOut("board on etcd", "no_etcd") }
 
-func openEtcd(context.Context, string, *slog.Logger) (board.Board, error) {
+func openEtcd(context.Context, options) (board.Board, error) {
 	return nil, leftOut("board on etcd", "no_etcd")
 }
