@@ -87,7 +87,7 @@ func (c *Cache) decode(key string, rec board.Record, bad error) (domain.Ban, boo
 		c.log.Error("ban cannot be read and does not hold; lift it and set it again", "key", key, "err", err)
 		return b, false
 	}
-	return b, b.InForce(time.Now())
+	return b, b.InForce(c.board.Now())
 }
 
 // tell wakes those who wait for a change. The caller holds the mutex.
@@ -122,7 +122,7 @@ func (c *Cache) follow(ctx context.Context) error {
 	look := time.NewTicker(cacheEvery)
 	defer look.Stop()
 	for {
-		over := time.NewTimer(c.nextEnd(time.Now()))
+		over := time.NewTimer(c.nextEnd(c.board.Now()))
 		select {
 		case ev, open := <-events:
 			if !open {
@@ -133,7 +133,7 @@ func (c *Cache) follow(ctx context.Context) error {
 		case <-look.C:
 			err = c.Load(ctx)
 		case <-over.C:
-			c.expire(time.Now())
+			c.expire(c.board.Now())
 		}
 		over.Stop()
 		if err != nil {
@@ -208,7 +208,7 @@ func (c *Cache) first(level domain.BanLevel, scopes ...domain.BanScope) (domain.
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	now := time.Now()
+	now := c.board.Now()
 	for _, s := range scopes {
 		if b, ok := c.bans[s.String()]; ok && b.Level.Covers(level) && b.InForce(now) {
 			return b, true

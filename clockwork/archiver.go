@@ -171,7 +171,7 @@ func (a *archiver) rest(p pass, took time.Duration) time.Duration {
 func (a *archiver) tell(p pass, now time.Time) {
 	age := time.Duration(0)
 	if p.oldestMs > 0 {
-		age = max(0, now.Sub(time.UnixMilli(p.oldestMs)))
+		age = max(0, a.visits.board.Now().Sub(time.UnixMilli(p.oldestMs)))
 	}
 	a.Observer.ArchiveBacklog(p.waiting, age)
 	switch {
@@ -199,7 +199,7 @@ func (a *archiver) tellBoard(ctx context.Context, p pass, now time.Time) {
 		a.told, a.copied = now, 0
 		return
 	}
-	l := domain.ArchiveBacklog{Waiting: p.waiting, OldestMs: p.oldestMs, PerSecond: int(float64(a.copied) / since.Seconds()), ToldMs: now.UnixMilli()}
+	l := domain.ArchiveBacklog{Waiting: p.waiting, OldestMs: p.oldestMs, PerSecond: int(float64(a.copied) / since.Seconds()), ToldMs: a.visits.board.Now().UnixMilli()}
 	if err := a.engine.TellBacklog(ctx, l); err != nil {
 		return // a board that takes nothing is told of elsewhere
 	}
@@ -214,7 +214,7 @@ func (a *archiver) forget(ctx context.Context, now time.Time) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		call, cancel := context.WithTimeout(ctx, archiveWithin)
-		n, err := a.Archive.Delete(call, now.Add(-a.Keep), forgetBatch)
+		n, err := a.Archive.Delete(call, a.visits.board.Now().Add(-a.Keep), forgetBatch)
 		cancel()
 		if err != nil {
 			if ctx.Err() == nil {
@@ -228,7 +228,7 @@ func (a *archiver) forget(ctx context.Context, now time.Time) {
 		}
 		pause.For(ctx, time.Since(began)*archiveRest)
 	}
-	if err := a.cut(ctx, now); err != nil && ctx.Err() == nil {
+	if err := a.cut(ctx); err != nil && ctx.Err() == nil {
 		a.Observer.ArchiveFailed()
 		a.Logger.Warn("an archive that is too large was not cut; tried again in an hour", "err", err)
 	}
@@ -239,7 +239,7 @@ func (a *archiver) forget(ctx context.Context, now time.Time) {
 const leastArchived = time.Hour
 
 // cut removes the oldest where the archive holds too much.
-func (a *archiver) cut(ctx context.Context, now time.Time) error {
+func (a *archiver) cut(ctx context.Context) error {
 	if a.Bytes <= 0 {
 		return nil
 	}
@@ -254,7 +254,7 @@ func (a *archiver) cut(ctx context.Context, now time.Time) error {
 	for left > 0 && ctx.Err() == nil {
 		began := time.Now()
 		call, cancel := context.WithTimeout(ctx, archiveWithin)
-		n, err := a.Archive.Cut(call, now.Add(-leastArchived), min(left, forgetBatch))
+		n, err := a.Archive.Cut(call, a.visits.board.Now().Add(-leastArchived), min(left, forgetBatch))
 		cancel()
 		if err != nil || n == 0 {
 			return err

@@ -21,7 +21,7 @@ const (
 // ago, with its logs, and looks after the lists of what ended in error. It comes back
 // to a context when something was committed there, or the next is old enough.
 func Prunes(b board.Board, e *work.Engine, keep time.Duration) Maintenance {
-	p := &prunes{engine: e, keep: keep, old: map[domain.TenantID]time.Time{}}
+	p := &prunes{board: b, engine: e, keep: keep, old: map[domain.TenantID]time.Time{}}
 	v := newVisits(b)
 	return Maintenance{Name: "pruner", Every: pruneEvery, Round: func(ctx context.Context) (err error) {
 		if p.mixed, err = mixedVersions(ctx, b); err != nil {
@@ -32,6 +32,7 @@ func Prunes(b board.Board, e *work.Engine, keep time.Duration) Maintenance {
 }
 
 type prunes struct {
+	board  board.Board
 	engine *work.Engine
 	keep   time.Duration
 	old    map[domain.TenantID]time.Time // when the next is to be removed
@@ -42,7 +43,7 @@ func (p *prunes) look(ctx context.Context, t domain.TenantID) (found bool, err e
 	if err := p.engine.KeepFailed(ctx, t, p.mixed); err != nil {
 		return false, err
 	}
-	now := time.Now()
+	now := p.board.Now() // what says when work ended
 	if at, known := p.old[t]; known && now.Before(at) {
 		return true, nil
 	}

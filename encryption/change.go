@@ -3,7 +3,6 @@ package encryption
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -108,7 +107,7 @@ func (k *Keys) write(ctx context.Context, was *Context, ring *Ring, secret strin
 		board.Field{Name: layout.EncryptionKeyset, Value: wrapped},
 		board.Field{Name: layout.EncryptionOn, Value: strconv.FormatBool(on)},
 		board.Field{Name: layout.EncryptionRevision, Value: strconv.FormatInt(revision, 10)},
-		board.Field{Name: layout.EncryptionSinceMs, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},
+		board.Field{Name: layout.EncryptionSinceMs, Value: strconv.FormatInt(k.board.Now().UnixMilli(), 10)},
 		board.Field{Name: layout.EncryptionBy, Value: strconv.FormatUint(uint64(by), 10)})
 	if err := k.board.Commit(ctx, b); err != nil {
 		return domain.Encryption{}, err

@@ -113,7 +113,7 @@ func (e *Engine) prune(ctx context.Context, b *board.Batch, id domain.FlowID) er
 	} else if err != nil && !errors.Is(err, domain.ErrInvalid) {
 		return err
 	}
-	if until := staysUntil(&f); time.Until(until) > 0 {
+	if until := staysUntil(&f); until.After(e.board.Now()) {
 		b.Add(f.Key(), layout.FlowStale, -1)
 		b.SetAlarm(layout.FlowAlarm(layout.AlarmFlowPrune, id), until)
 		return nil

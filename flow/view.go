@@ -47,7 +47,7 @@ func (e *Engine) Show(ctx context.Context, tenant domain.TenantID, id domain.Flo
 	if v.Hooks, err = e.hooksView(ctx, p, &f); err != nil {
 		return v, err
 	}
-	v.Slow = f.Duration > 0 && f.StartedMs > 0 && lasted(&v, time.Now()) > time.Duration(f.Duration)*time.Second
+	v.Slow = f.Duration > 0 && f.StartedMs > 0 && lasted(&v, e.board.Now()) > time.Duration(f.Duration)*time.Second
 	return v, nil
 }
 

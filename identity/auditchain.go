@@ -99,7 +99,7 @@ func (d *directory) commit(ctx context.Context, b noted) error {
 			d.chains.note(name, to.seq)
 			if to.seq/chainSlack != to.from/chainSlack {
 				// Best effort: it is tried again with one of the next lines, and now and then anyway.
-				_ = d.trim(ctx, name, time.Now())
+				_ = d.trim(ctx, name, d.board.Now())
 			}
 		}
 		return nil
@@ -243,7 +243,7 @@ func (r *Registry) TrimAuditLog(ctx context.Context, tenant domain.TenantID) err
 	lock.Lock()
 	defer lock.Unlock()
 	for _, list := range layout.AuditLists {
-		if err := r.trim(ctx, chainName{space, list}, time.Now()); err != nil {
+		if err := r.trim(ctx, chainName{space, list}, r.board.Now()); err != nil {
 			return err
 		}
 	}

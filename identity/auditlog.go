@@ -96,7 +96,7 @@ func (l *AuditLog) Dropped() int64 { return l.dropped.Load() }
 // blocks.
 func (l *AuditLog) Record(e domain.AuditEntry) {
 	e = e.Cut()
-	e.AtMs = cmp.Or(e.AtMs, time.Now().UnixMilli())
+	e.AtMs = cmp.Or(e.AtMs, l.registry.board.Now().UnixMilli())
 	e.Node = cmp.Or(e.Node, l.registry.node)
 	if !l.keep(e) {
 		return

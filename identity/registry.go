@@ -21,6 +21,7 @@ type Board interface {
 	List(ctx context.Context, space board.Space, list string, from, n int) ([]string, error)
 	Members(ctx context.Context, space board.Space, set, after string, limit int) ([]string, error)
 	Next(ctx context.Context, space board.Space, key string, n int) (int64, error)
+	Now() time.Time
 }
 
 // Registry is the actors and contexts of a board. It is safe for concurrent use.
@@ -70,6 +71,6 @@ func (r *Registry) note(b *noted, tenant domain.TenantID, verb domain.Verb, obje
 	if r.by == 0 {
 		return
 	}
-	b.entries = append(b.entries, domain.AuditEntry{AtMs: time.Now().UnixMilli(), Actor: r.by, Verb: string(verb), Object: object,
+	b.entries = append(b.entries, domain.AuditEntry{AtMs: r.board.Now().UnixMilli(), Actor: r.by, Verb: string(verb), Object: object,
 		Context: tenant, Outcome: domain.AuditDone, Detail: detail, Node: r.node})
 }

@@ -26,7 +26,12 @@ func (n *Node) maintenance() []clockwork.Maintenance {
 	}
 	if n.cfg.Artifacts != nil {
 		list = append(list, clockwork.Visits("artifacts", artifactsEvery, n.board, func(ctx context.Context, t domain.TenantID) error {
-			done, err := n.Work.SweepArtifacts(ctx, t, n.cfg.ArtifactRetention, time.Now())
+			// Files have the times of machines and stores: by the earlier none goes too early.
+			now := n.board.Now()
+			if own := time.Now(); own.Before(now) {
+				now = own
+			}
+			done, err := n.Work.SweepArtifacts(ctx, t, n.cfg.ArtifactRetention, now)
 			if done != (work.Swept{}) {
 				log.Info("artifacts removed that nobody names any more", "context", uint32(t), "jobs", done.Sets, "files", done.Blobs,
 					"bytes", done.Bytes)
@@ -61,7 +66,7 @@ func (n *Node) maintenance() []clockwork.Maintenance {
 	if n.cfg.Encryption != nil {
 		list = append(list, clockwork.Maintenance{
 			Name: "encryption", Every: sweepEvery, Wanted: n.cfg.Encryption.Unswept,
-			Round: func(ctx context.Context) error { return n.cfg.Encryption.Sweep(ctx, time.Now()) },
+			Round: func(ctx context.Context) error { return n.cfg.Encryption.Sweep(ctx, n.board.Now()) },
 		})
 	}
 	if n.cfg.Archive != nil {

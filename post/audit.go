@@ -225,7 +225,7 @@ func (e *Engine) unmoved(ctx context.Context, tenant domain.TenantID, key domain
 		return nil
 	}
 	x.Outlook, x.Text = domain.OutlookMended, "nothing would move it: the next audit brings it back"
-	if from := since.Add(auditAfter); from.After(time.Now()) {
+	if from := since.Add(auditAfter); from.After(e.board.Now()) {
 		x.Text += ", from " + from.UTC().Format(time.RFC3339) + " on"
 	}
 	return nil

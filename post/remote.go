@@ -52,7 +52,7 @@ func (s *Supervisor) sendJob(ctx context.Context, c *board.Claimed) error {
 	if !errors.Is(err, domain.ErrInvalid) && !errors.Is(err, domain.ErrForbidden) && !errors.Is(err, domain.ErrLimit) {
 		return err
 	}
-	if errors.Is(err, errKeyless) && time.Since(time.UnixMilli(j.QueuedMs)) < keyless {
+	if errors.Is(err, errKeyless) && s.board.Now().Sub(time.UnixMilli(j.QueuedMs)) < keyless {
 		return err // another node of this board may have the key
 	}
 	// Nothing will ever change that: the job ends here.

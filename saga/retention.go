@@ -49,7 +49,7 @@ func (e *Engine) Trim(ctx context.Context, keep Keep) error {
 	if keep.For <= 0 && keep.Bytes == 0 {
 		return nil
 	}
-	now, may := time.Now(), map[domain.StreamName]uint64{}
+	now, may := e.board.Now(), map[domain.StreamName]uint64{}
 	for _, n := range domain.StreamNames {
 		old, err := e.old(ctx, n, keep, now)
 		if err != nil {

@@ -93,7 +93,7 @@ func (s *Store) Create(ctx context.Context, tenant domain.TenantID, def domain.W
 	if err != nil {
 		return nil, "", err
 	}
-	now := time.Now()
+	now := s.board.Now()
 	def.CallerID, def.CreatedAt, def.UpdatedAt = by, domain.At(now), domain.At(now)
 	def.State.Revision, def.State.RotatedMs = now.UnixMilli(), now.UnixMilli()
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
@@ -161,7 +161,7 @@ func (s *Store) read(ctx context.Context, tenant domain.TenantID, name string) (
 	}
 	w, err := layout.DecodeWebhook(key, rec)
 	sealed := sealedPair{now: secret.Sealed{Text: rec.Get(layout.WebhookSecret), Key: rec.Get(layout.WebhookSecretKey)}}
-	if err == nil && w.State.OldUntilMs > time.Now().UnixMilli() {
+	if err == nil && w.State.OldUntilMs > s.board.Now().UnixMilli() {
 		sealed.old = secret.Sealed{Text: rec.Get(layout.WebhookOldSecret), Key: rec.Get(layout.WebhookOldSecretKey)}
 	}
 	return w, sealed, err
@@ -265,7 +265,7 @@ func (s *Store) write(ctx context.Context, tenant domain.TenantID, name string,
 		if err != nil {
 			return nil, err
 		}
-		now := time.Now()
+		now := s.board.Now()
 		b := board.Batch{Space: layout.SpaceOf(tenant)}
 		layout.WebhookGuard(&b, w)
 		fields, err := change(w, was, now)

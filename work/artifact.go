@@ -130,7 +130,7 @@ func (x *run) putArtifacts() (*domain.ArtifactSet, error) {
 		return nil, err
 	}
 	blob, err := store.Put(x.Ctx, t, artifact.Manifest(files))
-	set.Manifest, set.AtMs = blob.Sum, time.Now().UnixMilli()
+	set.Manifest, set.AtMs = blob.Sum, x.r.e.board.Now().UnixMilli()
 	return set, err
 }
 
@@ -449,7 +449,7 @@ func fetchFile(ctx context.Context, store artifact.Store, t domain.TenantID, f d
 // awaitStore puts a job aside that could not be given what it needs, because the store is
 // away. That is no loss: it is tried again, however long it takes.
 func (x *run) awaitStore(b *board.Batch, err error) ended {
-	now, text := time.Now(), "put back: "+err.Error()
+	now, text := x.r.e.board.Now(), "put back: "+err.Error()
 	x.later(b, now, now.Add(storeMax), text)
 	return ended{status: domain.JobStarted, text: text}
 }

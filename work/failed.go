@@ -78,7 +78,7 @@ func (e *Engine) collectFailed(ctx context.Context, space board.Space) error {
 			}
 		}
 	}
-	since := board.Field{Name: layout.FailedSince, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)}
+	since := board.Field{Name: layout.FailedSince, Value: strconv.FormatInt(e.board.Now().UnixMilli(), 10)}
 	return e.board.Commit(ctx, *(&board.Batch{Space: space}).Set(layout.FailedWhole, since))
 }
 

@@ -63,7 +63,7 @@ func (e *Engine) Refuse(ctx context.Context, tenant domain.TenantID, key domain.
 // its record gave.
 func (e *Engine) adoptInto(ctx context.Context, b *board.Batch, j *domain.Job, id domain.FlowID, decodeErr error) error {
 	item := j.Key().String()
-	now := time.Now()
+	now := e.board.Now()
 	fields := layout.FlowOf(id)
 	j.FlowID, j.FlowEnv = id, true
 	switch {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -44,7 +43,7 @@ func (e *Engine) recoverJob(ctx context.Context, l board.Lease, key domain.JobKe
 	// A key that was queued but not written has no type of its own.
 	named, _ := queue.TypeOf(rec.Get(board.FieldQueue))
 	j.ScriptType = cmp.Or(j.ScriptType, named)
-	now := time.Now()
+	now := e.board.Now()
 	b := board.Batch{Space: l.Space}
 	b.Lapsed(l.Item, l.Token)
 	b.Equal(l.Item, layout.JobStatus, string(j.Status))

@@ -131,7 +131,7 @@ func (pr pruner) page(ctx context.Context, keys []string) (removed int, err erro
 	if err := cmp.Or(err, bad[len(keys)]); err != nil {
 		return 0, err
 	}
-	p := pruning{before: pr.before, ended: pr.e.endedKinds, stale: map[string]int64{}}
+	p := pruning{now: pr.e.board.Now(), before: pr.before, ended: pr.e.endedKinds, stale: map[string]int64{}}
 	if p.telling, err = pr.e.telling(ctx, pr.space, keys, recs); err != nil {
 		return 0, err
 	}
@@ -229,6 +229,7 @@ type pruning struct {
 	ended   []EndedKind
 	remove  func(ctx context.Context, b *board.Batch, key string) error // for the entry, where it is no job's
 	b       board.Batch
+	now     time.Time
 	before  time.Time
 	telling map[string]bool
 	stale   map[string]int64 // by key: entries of earlier ends seen in this page
@@ -237,7 +238,7 @@ type pruning struct {
 // young says whether what ended at an instant has to stay. One that no clock can
 // have shown yet is not the engine's: it would hold up all that ended since.
 func (p *pruning) young(endedMs int64) bool {
-	return endedMs >= p.before.UnixMilli() && endedMs <= time.Now().Add(wrongClock).UnixMilli()
+	return endedMs >= p.before.UnixMilli() && endedMs <= p.now.Add(wrongClock).UnixMilli()
 }
 
 // wrongClock is how far the clocks of a board's nodes may well be apart.

@@ -160,7 +160,7 @@ func (e *Engine) AddRemoteEnd(ctx context.Context, b *board.Batch, j *domain.Job
 func (e *Engine) EndHeld(ctx context.Context, b *board.Batch, j *domain.Job, r Remote) {
 	b.Release(j.Key().String())
 	e.clearWaits(b, j)
-	e.end(ctx, b, j, r.ending(), time.Now())
+	e.end(ctx, b, j, r.ending(), e.board.Now())
 }
 
 func (r Remote) ending() ending {
@@ -191,7 +191,7 @@ func (e *Engine) explainSent(ctx context.Context, space board.Space, j *domain.J
 			b.Free(x.Key)
 			b.Equal(x.Key, layout.JobStatus, string(j.Status))
 			b.Equal(x.Key, layout.JobMessage, j.Message)
-			e.end(ctx, b, j, ending{status: domain.JobError, reason: domain.ReasonRefused, text: text}, time.Now())
+			e.end(ctx, b, j, ending{status: domain.JobError, reason: domain.ReasonRefused, text: text}, e.board.Now())
 		}}
 		return x, nil
 	}
