@@ -35,9 +35,6 @@ const (
 	lookAgain = time.Second
 	// lastNumber is the highest that an id may be.
 	lastNumber = 1<<32 - 1
-	// givenHere is the same for numbers of actors, nodes and runners, of which the
-	// archive has none.
-	givenHere = 1_000
 )
 
 // Pairing is a board and its archive.
@@ -285,7 +282,7 @@ func (p *Pairing) repair(ctx context.Context, v belonging) error {
 	b := new(board.Batch)
 	if v != together {
 		epoch++
-		b.NextEpoch(time.Now(), strings.TrimSuffix(string(v)+"; "+lost, "; "))
+		b.NextEpoch(p.Board.Now(), strings.TrimSuffix(string(v)+"; "+lost, "; "))
 	}
 	if v != together || lost != "" {
 		p.Logger.Error("numbers of jobs and flows go on beyond those of the archive", "archive", p.Where, "because", string(v), "lost", lost)
@@ -299,14 +296,6 @@ func (p *Pairing) repair(ctx context.Context, v belonging) error {
 func (p *Pairing) skip(ctx context.Context, highest []archive.Highest, beyond int64) error {
 	for _, h := range highest {
 		if err := p.skipTo(ctx, h, h.ID+beyond); err != nil {
-			return err
-		}
-	}
-	if beyond == 0 {
-		return nil
-	}
-	for _, noun := range []string{"actor", "node", "runner"} {
-		if _, err := p.Board.Next(ctx, 0, layout.Seq(noun, 0), givenHere); err != nil {
 			return err
 		}
 	}

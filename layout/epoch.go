@@ -8,12 +8,21 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
+// givenBeyond is how many numbers of actors, nodes and runners may have been given out that the
+// board has lost.
+const givenBeyond = 1_000
+
 // Leap has the counters of all contexts go on [board.EpochLeap] beyond what they have given
-// out, as a driver does that begins an epoch by itself. Contexts are numbered on without a
-// gap, for each may be a database.
+// out, as a driver does that begins an epoch by itself, and those of actors, nodes and runners
+// a little. Contexts are numbered on without a gap, for each may be a database.
 //
 // Errors: those of [board.Board].
 func Leap(ctx context.Context, b board.Board) error {
+	for _, noun := range []string{"actor", "node", "runner"} {
+		if _, err := b.Next(ctx, 0, Seq(noun, 0), givenBeyond); err != nil {
+			return err
+		}
+	}
 	for after := ""; ; {
 		page, err := b.Members(ctx, 0, Contexts, after, 500)
 		if err != nil || len(page) == 0 {

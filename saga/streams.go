@@ -131,7 +131,7 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 		}
 	}
 	if len(all.accepted) > 0 {
-		b.NextEpoch(time.Now(), "event streams have less than they had: "+strings.Join(all.accepted, "; "))
+		b.NextEpoch(e.board.Now(), "event streams have less than they had: "+strings.Join(all.accepted, "; "))
 	}
 	for range 2 {
 		if err := steps.step(&b); err != nil {
@@ -204,15 +204,16 @@ func (s *steps) step(b *board.Batch) error {
 // begun just now, for the same reason: who began it knows more of what is lost.
 func (e *Engine) older(ctx context.Context, b *board.Batch) error {
 	const cause = "the board is older than its event streams: it is a copy of before, or has lost what it had since"
+	// One of a node whose clock was ahead may lie in what is still to come.
 	recs, err := e.board.Get(ctx, 0, board.EpochKey)
-	if err != nil || time.Since(board.EpochOf(recs[0]).Since) < time.Minute {
+	if err != nil || e.board.Now().Sub(board.EpochOf(recs[0]).Since).Abs() < time.Minute {
 		return err
 	}
 	if err := layout.Leap(ctx, e.board); err != nil {
 		return err
 	}
 	e.text.Error("numbers of jobs and flows go on beyond those that may have been given out", "because", cause)
-	b.NextEpoch(time.Now(), cause)
+	b.NextEpoch(e.board.Now(), cause)
 	return nil
 }
 

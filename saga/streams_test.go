@@ -205,3 +205,31 @@ func TestTheOlderOfBoardAndStreamsIsTold(t *testing.T) {
 		})
 	}
 }
+
+// TestAnOlderBoardIsToldAfterAnEpochOfAClockAhead has a node whose clock was a year ahead have
+// begun an epoch, long before the board loses a moment.
+func TestAnOlderBoardIsToldAfterAnEpochOfAClockAhead(t *testing.T) {
+	bubble(t, func(r *rig) {
+		log := &steppedLog{Log: r.log}
+		begin := func() error { return r.newEngine(r.board, log).Recognise(r.Context(), saga.Loss{}) }
+		r.must(begin())
+		r.must(r.board.Commit(r.Context(), *new(board.Batch).Include(layout.Contexts, "7").NextEpoch(time.Now().Add(365*24*time.Hour), "by a clock ahead")))
+		counters := []struct {
+			space board.Space
+			key   string
+		}{{board.Space(shop), layout.Seq("job", 1)}, {0, layout.Seq("actor", 0)}, {0, layout.Seq("node", 0)}, {0, layout.Seq("runner", 0)}}
+		last := make([]int64, len(counters))
+		for i, c := range counters {
+			var err error
+			last[i], err = r.board.Next(r.Context(), c.space, c.key, 1)
+			r.must(err)
+		}
+		log.at += 2
+		r.must(begin())
+		for i, c := range counters {
+			if next, err := r.board.Next(r.Context(), c.space, c.key, 1); err != nil || next < last[i]+1000 {
+				r.Errorf("%s: number %d comes after %d (%v)", c.key, next, last[i], err)
+			}
+		}
+	})
+}

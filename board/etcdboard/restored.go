@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -95,7 +94,7 @@ func (b *Board) nextEpoch(ctx context.Context) error {
 		return err
 	}
 	batch := new(board.Batch).Equal(board.EpochKey, "number", recs[0].Get("number"))
-	err = b.Commit(ctx, *batch.NextEpoch(time.Now(), "etcd was restored from a snapshot: what came after it is lost"))
+	err = b.Commit(ctx, *batch.NextEpoch(b.Now(), "etcd was restored from a snapshot: what came after it is lost"))
 	if errors.Is(err, domain.ErrConflict) {
 		return nil // another node was first
 	}
