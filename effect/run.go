@@ -158,7 +158,7 @@ func (t *run) judge(calls context.Context, a attempt) {
 		return
 	}
 	pause := max(e.backoff(m.Attempts), min(a.after, longestAfter))
-	m.Error, m.NextMs = a.err, time.Now().Add(pause).UnixMilli()
+	m.Error, m.NextMs = a.err, w.board.Now().Add(pause).UnixMilli()
 	if err := t.write(calls, m); err != nil && t.mark.ended() {
 		t.finish(t.mark)
 		return
@@ -170,7 +170,7 @@ func (t *run) judge(calls context.Context, a attempt) {
 
 // givenUp says whether the first failure is too long ago.
 func (t *run) givenUp() bool {
-	return t.mark.BeganMs != 0 && time.Since(time.UnixMilli(t.mark.BeganMs)) >= t.consumer.e.GiveUp
+	return t.mark.BeganMs != 0 && t.consumer.w.board.Now().Sub(time.UnixMilli(t.mark.BeganMs)) >= t.consumer.e.GiveUp
 }
 
 // blocked deals with a command that the breaker did not let through.
@@ -190,8 +190,8 @@ var errEnded = domain.Conflictf("another worker has ended the command")
 // Errors: [errEnded], with the mark then; those of the board.
 func (t *run) write(ctx context.Context, m Mark) error {
 	m.Status = MarkTrying
-	if m.BeganMs == 0 {
-		m.BeganMs = time.Now().UnixMilli()
+	if now := t.consumer.w.board.Now().UnixMilli(); m.BeganMs == 0 || m.BeganMs > now { // by a clock that was ahead
+		m.BeganMs = now
 	}
 	for {
 		err := t.consumer.w.board.Commit(ctx, m.put(t.space, t.key, t.mark.Status, t.consumer.w.cfg.Keep))

@@ -144,7 +144,7 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 // sayLost says of timers that will not come that the next audit sets them again. One that waits for no more than
 // these is stuck until then.
 func (e *Engine) sayLost(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, in *domain.SagaInstance, x *domain.SagaExplanation) error {
-	now, lost := time.Now(), 0
+	now, lost := e.board.Now(), 0
 	for i := range in.Timers {
 		is, err := e.lost(ctx, layout.SpaceOf(tenant), tenant, keys, in, &in.Timers[i], now)
 		if err != nil {
@@ -251,6 +251,9 @@ func (e *Engine) unsent(ctx context.Context, tenant domain.TenantID, indexes []s
 					one := domain.UnsentWork{What: machine.Describe(&w), CommandID: w.ID, Attempts: triesOf(rec), Error: rec.Get(layout.OutboxError)}
 					if since := sinceOf(rec); w.Kind == domain.WorkCommand && !since.IsZero() {
 						policy := w.Gateway.Filled()
+						if now := e.board.Now(); since.After(now) {
+							since = now // as whoever tries it next takes it
+						}
 						one.GiveUpMs, one.MostAttempts = since.Add(policy.GiveUp.Time()).UnixMilli(), policy.Attempts
 					}
 					list = append(list, one)

@@ -40,19 +40,20 @@ type GatewayConfig struct {
 type gateways struct {
 	cfg  GatewayConfig
 	text *slog.Logger
+	now  func() time.Time // the board's: another node may have tried a command before
 
 	mu       sync.Mutex
 	inFlight int
 	place    chan struct{} // closed and made anew when there is room again
 }
 
-func newGateways(cfg GatewayConfig, text *slog.Logger) *gateways {
+func newGateways(cfg GatewayConfig, now func() time.Time, text *slog.Logger) *gateways {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 10*time.Second)
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 64)
 	if cfg.Client == nil {
 		cfg.Client = &http.Client{Transport: transport(cfg.MaxInFlight), CheckRedirect: stay}
 	}
-	return &gateways{cfg: cfg, text: text, place: make(chan struct{})}
+	return &gateways{cfg: cfg, now: now, text: text, place: make(chan struct{})}
 }
 
 // transport keeps as many connections as requests are made at once.
@@ -128,11 +129,12 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *outgoing, faile
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		left := w.tried(policy, time.Now())
+		now := g.now()
+		left := w.tried(policy, now)
 		if left <= 0 {
 			g.text.Warn("a command for the gateway is given up", "command", w.ID, "saga", w.Saga, "attempts", w.tries, "err", err)
 			return &refusal{text: fmt.Sprintf("given up after %d attempts in %s, and whether the gateway has done it is not known: %v",
-				w.tries, time.Since(w.since).Truncate(time.Second), unaddressed(err)), answered: true, gaveUp: true}
+				w.tries, now.Sub(w.since).Truncate(time.Second), unaddressed(err)), answered: true, gaveUp: true}
 		}
 		g.text.Log(ctx, again(wait), "the gateway did not take a command; it is tried again", "command", w.ID, "saga", w.Saga, "err", err)
 		failed(wait, err)
@@ -148,7 +150,7 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *outgoing, faile
 // tried counts an attempt that the gateway did not take, and says for how long the command may be tried
 // still; none: it is given up.
 func (w *outgoing) tried(policy domain.SagaGateway, now time.Time) (left time.Duration) {
-	if w.tries++; w.since.IsZero() {
+	if w.tries++; w.since.IsZero() || w.since.After(now) { // by a clock that was ahead
 		w.since = now
 	}
 	if policy.Attempts > 0 && w.tries >= policy.Attempts {

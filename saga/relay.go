@@ -299,7 +299,7 @@ func (r *relay) remove(ctx context.Context, list []outgoing) error {
 			return err
 		}
 	}
-	now := time.Now().UnixMilli()
+	now := r.s.e.board.Now().UnixMilli()
 	counts, oldest := map[domain.WorkKind]int{}, map[domain.WorkKind]int64{}
 	for i := range list {
 		kind := list[i].Kind

@@ -78,7 +78,7 @@ func NewWorker(e *Engine, cfg WorkerConfig) *Worker {
 	if cfg.May == nil {
 		cfg.May = func() (bool, <-chan struct{}) { return true, nil }
 	}
-	return &Worker{e: e, cfg: cfg, text: e.text, placement: cfg.Placement, gateways: newGateways(cfg.Gateway, e.text),
+	return &Worker{e: e, cfg: cfg, text: e.text, placement: cfg.Placement, gateways: newGateways(cfg.Gateway, e.board.Now, e.text),
 		leases: lease.NewRenewer(lease.Config[*shard]{Board: e.board, Owner: cfg.Owner, Length: cfg.Lease, Guarded: true, Lost: errLost,
 			What: "partitions", Log: e.text}),
 		changed: make(chan struct{}, 1), shards: map[shardOf]*held{}}
