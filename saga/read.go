@@ -1,6 +1,7 @@
 package saga
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -194,7 +195,7 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 			}
 			at := p.at(len(p.list)-1, n, q)
 			l := domain.SagaLag{Saga: saga, Partition: q, Stream: n, Position: at.back, Last: last[n], Aside: at.waiting(), Outbox: len(items),
-				Trouble: trouble[n], First: begins[n].first, Bytes: bytes[n]}
+				Trouble: cmp.Or(trouble[n], beyond(n, at.front, last[n])), First: begins[n].first, Bytes: bytes[n]}
 			if at := begins[n].at; !at.IsZero() {
 				l.FirstMs = at.UnixMilli()
 			}

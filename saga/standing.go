@@ -189,7 +189,33 @@ const (
 	lagWithin = 2 * time.Second
 )
 
-// lagging finds the sagas of a context that are far behind. Those that cannot be looked at are passed
+// beyond says of a saga that it has read more of a stream than there is; "" where it has not.
+func (e *Engine) beyond(ctx context.Context, tenant domain.TenantID, saga string) (string, error) {
+	name, err := e.cfg.Names.TenantName(ctx, tenant)
+	if err != nil {
+		return "", err
+	}
+	p, err := e.positions(ctx, tenant, name, saga) // before the streams, which grow meanwhile
+	if err != nil || len(p.list) == 0 {
+		return "", err
+	}
+	for _, n := range read {
+		if len(p.now().Reads[n]) == 0 {
+			continue
+		}
+		stats, err := e.log.Stats(ctx, n)
+		if err != nil {
+			return "", err
+		}
+		_, most := p.span(len(p.list)-1, n)
+		if text := beyond(n, most, stats.Last); text != "" {
+			return text, nil
+		}
+	}
+	return "", nil
+}
+
+// lagging finds the sagas of a context that are far behind, or before the end of their streams. Those that cannot be looked at are passed
 // over: the streams are away then, which is told elsewhere.
 func (e *Engine) lagging(ctx context.Context, tenant domain.TenantID) (found []domain.Finding) {
 	ctx, cancel := context.WithTimeout(ctx, lagWithin)
@@ -200,6 +226,14 @@ func (e *Engine) lagging(ctx context.Context, tenant domain.TenantID) (found []d
 	}
 	for _, c := range all {
 		if c.tenant != tenant {
+			continue
+		}
+		text, err := e.beyond(ctx, tenant, c.saga)
+		if err != nil {
+			return found
+		}
+		if text != "" {
+			found = append(found, domain.Finding{Key: "saga " + c.saga, Text: text})
 			continue
 		}
 		if banned, _ := e.cfg.Banned(tenant, c.saga); banned {

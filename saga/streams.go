@@ -222,7 +222,8 @@ const markEvery = 5 * time.Second
 
 // KeepMarks writes down on the board how far the streams have come, until ctx ends:
 // by that streams are known that have lost their end, or are a copy of before, also
-// where no saga had read so far.
+// where no saga had read so far. What other nodes have written down there, the log is told:
+// it takes nothing more of a stream that has less.
 func (e *Engine) KeepMarks(ctx context.Context) {
 	var known map[domain.StreamName]uint64
 	for ctx.Err() == nil {
@@ -253,6 +254,9 @@ func (e *Engine) lasts(ctx context.Context) map[domain.StreamName]uint64 {
 // another node writes at the same time says the same.
 func (e *Engine) mark(ctx context.Context, known map[domain.StreamName]uint64) {
 	recs, err := e.board.Get(ctx, 0, layout.Streams)
+	if err == nil {
+		e.hand(recs[0])
+	}
 	var b board.Batch
 	for n, last := range known {
 		if err == nil && last > marksOf(recs[0])[n] {
@@ -265,6 +269,28 @@ func (e *Engine) mark(ctx context.Context, known map[domain.StreamName]uint64) {
 	if err != nil {
 		e.text.Debug("how far event streams have come is not written down", "err", err)
 	}
+}
+
+// hand has the log know what the board knows of its streams.
+func (e *Engine) hand(rec board.Record) {
+	log, ok := e.log.(stream.Told)
+	if !ok {
+		return
+	}
+	for n, last := range marksOf(rec) {
+		if created, err := time.Parse(time.RFC3339Nano, rec.Get(string(n))); err == nil {
+			log.Had(n, created, last)
+		}
+	}
+}
+
+// beyond says of a stream that it has less than was read of it; "" where it has all.
+func beyond(n domain.StreamName, at, last uint64) string {
+	if at <= last {
+		return ""
+	}
+	return fmt.Sprintf("%s was read up to %d, and ends at %d: it has lost messages, or is another, and what it takes up to there is passed over; give the nodes "+
+		"the streams that they had, or restart all of them, the first one with --accept-loss", n, at, last)
 }
 
 // markField is the field with how far a stream has come.

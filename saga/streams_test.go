@@ -233,3 +233,70 @@ func TestAnOlderBoardIsToldAfterAnEpochOfAClockAhead(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoHasReadMoreThanThereIsIsTold: streams of before came under a board whose nodes go on.
+func TestWhoHasReadMoreThanThereIsIsTold(t *testing.T) {
+	bubble(t, func(r *rig) {
+		before := memstream.New()
+		r.apply(shop, machineOf("s", countsEvents))
+		drain := r.work(saga.WorkerConfig{})
+		r.publish(shop, goes("e", `{"id":1}`))
+		time.Sleep(time.Minute)
+		drain()
+		defer r.work(saga.WorkerConfig{})() // it serves the saga, so that this is not what is told
+		time.Sleep(time.Minute)
+
+		const want = "AGGREGATE_EVENTS was read up to 1, and ends at 0"
+		engine := r.newEngine(r.board, before.Log())
+		lags, err := engine.Lags(r.Context(), shop, "s")
+		r.must(err)
+		told := 0
+		for _, l := range lags {
+			if l.Stream == domain.AggregateEvents && l.Position > l.Last {
+				if told++; !strings.Contains(l.Trouble, want) {
+					t.Errorf("got %+v, want trouble that says %q", l, want)
+				}
+			}
+		}
+		if told == 0 {
+			t.Errorf("got %+v, want one that has read more than there is", lags)
+		}
+		for name, look := range map[string]func(context.Context, domain.TenantID, time.Duration) (domain.Audit, error){
+			"audit": engine.AuditWithin, "a look": engine.LookWithin} {
+			found, err := look(r.Context(), shop, time.Second)
+			if r.must(err); len(found.Lacking) != 1 || found.Lacking[0].Key != "saga s" || !strings.Contains(found.Lacking[0].Text, want) {
+				t.Errorf("%s: got %+v, want one finding that says %q", name, found.Lacking, want)
+			}
+		}
+	})
+}
+
+// toldLog notes what it is told of its streams.
+type toldLog struct {
+	stream.Log
+	had map[domain.StreamName]uint64
+}
+
+func (l toldLog) Had(n domain.StreamName, created time.Time, last uint64) {
+	if stats, err := l.Stats(context.Background(), n); err == nil && stats.Created.Equal(created) {
+		l.had[n] = last
+	}
+}
+
+func TestTheLogIsToldWhatTheBoardKnows(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.must(r.engine.Recognise(r.Context(), saga.Loss{}))
+		r.publish(shop, goes("e", `{"id":1}`))
+		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+		defer cancel()
+		r.engine.KeepMarks(ctx) // of another node
+
+		log := toldLog{r.log, map[domain.StreamName]uint64{}}
+		ctx, cancel = context.WithTimeout(r.Context(), time.Minute)
+		defer cancel()
+		r.newEngine(r.board, log).KeepMarks(ctx)
+		if log.had[domain.AggregateEvents] != 1 {
+			t.Errorf("got %v, want that there was one event", log.had)
+		}
+	})
+}

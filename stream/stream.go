@@ -101,6 +101,13 @@ type Stepped interface {
 	SetStep(n int64) error
 }
 
+// Told is a [Log] that can be told what others know of its streams.
+type Told interface {
+	// Had says that a stream that was made at an instant had so many messages. One that has
+	// fewer takes nothing more, as [Log.Check] says then, unless it may lose what it had.
+	Had(stream domain.StreamName, created time.Time, last uint64)
+}
+
 // Consumer is what a [Reader] reads.
 type Consumer struct {
 	// Durable is the consumer's name: letters, digits, '-' and '_', up to 200.

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/stream"
 )
 
 // This file knows of each stream whether it takes messages. A server whose disk was
@@ -109,8 +110,13 @@ func (l *Log) Check(ctx context.Context, streams ...domain.StreamName) error {
 	}
 	var bad []string
 	for _, name := range streams {
-		_, err := l.Stats(ctx, name)
-		err = cmp.Or(err, l.remade())
+		err := stream.ValidateStream(name)
+		if err == nil {
+			err = l.keep(ctx, "look at stream "+string(name), func(ctx context.Context) error {
+				_, other, err := l.look(ctx, name)
+				return cmp.Or(err, other)
+			})
+		}
 		if p := l.publishers[name]; err == nil && p != nil {
 			err = p.takes(ctx)
 		}

@@ -66,6 +66,7 @@
 // # Goroutines
 //
 //	publisher   one for each of the three streams, until Close
+//	watch       looks at the streams after each connection to an external server
 //
 // and those of the NATS client and server. Readers and queues have none: what
 // they fetched waits until somebody calls Next.

@@ -35,3 +35,6 @@ func (l *Log) EndPull() error {
 	<-closed
 	return nil
 }
+
+// Remade is why the streams take nothing more, without asking their server.
+func (l *Log) Remade() error { return l.remade() }

@@ -42,7 +42,10 @@ type Log struct {
 	loops   sync.WaitGroup // the publishers, and who watches the disk
 }
 
-var _ stream.Log = (*Log)(nil)
+var (
+	_ stream.Log  = (*Log)(nil)
+	_ stream.Told = (*Log)(nil)
+)
 
 // Open starts the embedded server or connects to an external one, and makes
 // sure that the streams are there and as they must be. It waits ten seconds for
@@ -82,6 +85,8 @@ func Open(ctx context.Context, cfg Config) (_ *Log, err error) {
 	}
 	if l.host != nil {
 		l.loops.Go(l.watchDisk)
+	} else {
+		l.loops.Go(l.watch)
 	}
 	return l, nil
 }

@@ -376,6 +376,7 @@ func (p *publisher) ask(ctx context.Context, m *nats.Msg) (stored, error) {
 }
 
 func (p *publisher) send(ctx context.Context, m *nats.Msg) (stored, error) {
+	had := p.l.had(p.name)
 	answer, err := p.l.wire.Request(ctx, m)
 	if errors.Is(err, nats.ErrDisconnected) {
 		return stored{}, errAway // it may be stored: only who published it may try again
@@ -385,7 +386,7 @@ func (p *publisher) send(ctx context.Context, m *nats.Msg) (stored, error) {
 	}
 	a, err := p.answer(answer)
 	if err == nil {
-		err = p.behind(ctx, a)
+		err = p.behind(ctx, a, had)
 	}
 	return a, err
 }

@@ -74,11 +74,7 @@ func (l *Log) Read(ctx context.Context, c stream.Consumer) (stream.Reader, error
 		gone: make(chan struct{}), turn: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 	}
 	err = l.keep(ctx, r.what("open"), func(ctx context.Context) error {
-		s, err := l.js.Stream(ctx, string(c.Stream))
-		if err != nil {
-			return err
-		}
-		if err := cmp.Or(l.same(c.Stream, s.CachedInfo()), stream.ValidatePosition(c, s.CachedInfo().State.LastSeq)); err != nil {
+		if err := r.behind(ctx); err != nil {
 			return err
 		}
 		return r.open(ctx)
@@ -88,6 +84,17 @@ func (l *Log) Read(ctx context.Context, c stream.Consumer) (stream.Reader, error
 		return nil, err
 	}
 	return r, nil
+}
+
+// behind looks whether the stream still has what was read of it.
+func (r *reader) behind(ctx context.Context) error {
+	info, other, err := r.l.look(ctx, r.c.Stream)
+	if err != nil {
+		return err
+	}
+	at := r.c
+	at.After = r.last
+	return cmp.Or(other, stream.ValidatePosition(at, info.State.LastSeq))
 }
 
 func (r *reader) what(verb string) string {
@@ -268,6 +275,9 @@ func (r *reader) accept(m *nats.Msg) (stream.Message, bool) {
 		return stream.Message{}, false
 	}
 	r.known, r.last = at, seq
+	if o := r.l.origins[r.c.Stream]; o != nil {
+		o.raise(seq)
+	}
 	r.given.Store(at)
 	r.mu.Lock()
 	r.flight = append(r.flight, flying{seq, m.Reply})
@@ -278,6 +288,9 @@ func (r *reader) accept(m *nats.Msg) (stream.Message, bool) {
 // recover finds out whether the consumer is still ours, and makes it anew where
 // something on the way from it got lost.
 func (r *reader) recover(ctx context.Context) error {
+	if err := r.behind(ctx); err != nil { // a server that was away may have come back with less
+		return err
+	}
 	info, err := r.held(ctx)
 	if err != nil {
 		return err

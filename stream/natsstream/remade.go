@@ -15,10 +15,32 @@ import (
 // and made anew, or its server has lost what it had. Sagas would pass over what such
 // a stream takes, up to where they had come in the other.
 
-// origin is what is known of a stream since it was opened.
+// origin is what is known of a stream.
 type origin struct {
-	created time.Time
-	last    atomic.Uint64 // what is stored from then on is behind it
+	created time.Time     // of that which was opened
+	last    atomic.Uint64 // the highest number that it is known to have given
+}
+
+// raise notes that the stream has given a number.
+func (o *origin) raise(seq uint64) {
+	for had := o.last.Load(); seq > had && !o.last.CompareAndSwap(had, seq); had = o.last.Load() {
+	}
+}
+
+// had is the highest number that a stream was known to have given. Who asks the stream looks
+// before that: meanwhile others may hear of more.
+func (l *Log) had(name domain.StreamName) uint64 {
+	if o := l.origins[name]; o != nil {
+		return o.last.Load()
+	}
+	return 0 // it is being opened
+}
+
+// Had implements [stream.Told].
+func (l *Log) Had(name domain.StreamName, created time.Time, last uint64) {
+	if o := l.origins[name]; o != nil && o.created.Equal(created) {
+		o.raise(last)
+	}
 }
 
 // remade is why nothing is stored any more in a stream that is another; nil while
@@ -30,21 +52,38 @@ func (l *Log) remade() error {
 	return nil
 }
 
-// same looks whether a stream is the one that was opened.
-func (l *Log) same(name domain.StreamName, info *jetstream.StreamInfo) error {
+// look asks a stream what it has; other is why it is not the one that was opened, or has lost
+// what it had.
+func (l *Log) look(ctx context.Context, name domain.StreamName) (info *jetstream.StreamInfo, other, err error) {
+	had := l.had(name)
+	s, err := l.js.Stream(ctx, string(name))
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.CachedInfo(), l.same(name, s.CachedInfo(), had), nil
+}
+
+// same looks whether a stream is the one that was opened, and still has what it had before
+// it was asked.
+func (l *Log) same(name domain.StreamName, info *jetstream.StreamInfo, had uint64) error {
 	o := l.origins[name]
 	switch {
 	case o == nil: // it is being opened
 		return nil
 	case !info.Created.Equal(o.created):
 		return l.other("stream %s was made anew at %s", name, info.Created.UTC().Format(time.RFC3339))
-	case info.State.LastSeq >= o.last.Load():
+	case info.State.LastSeq >= had:
+		o.raise(info.State.LastSeq)
 		return nil
 	case l.cfg.MayLose:
-		o.last.Store(info.State.LastSeq)
+		o.last.CompareAndSwap(had, info.State.LastSeq)
 		return nil
+	case info.Config.Replicas > 1:
+		// A replica that does not know yet that another leads answers like this, for a while.
+		return domain.Unavailablef("stream %s ends at %d, and had %d messages: one of its NATS servers is behind, or they have lost what they had",
+			name, info.State.LastSeq, had)
 	}
-	return l.other("stream %s ends at %d, and had %d messages", name, info.State.LastSeq, o.last.Load())
+	return l.other("stream %s ends at %d, and had %d messages", name, info.State.LastSeq, had)
 }
 
 func (l *Log) other(format string, args ...any) error {
@@ -57,15 +96,58 @@ func (l *Log) other(format string, args ...any) error {
 }
 
 // behind looks at the number that a stream gave to what it stored (the last one, of
-// a batch): one that it had given before is of another stream.
-func (p *publisher) behind(ctx context.Context, a stored) error {
+// a batch): one that it had given before this was sent is of another stream.
+func (p *publisher) behind(ctx context.Context, a stored, had uint64) error {
 	o := p.l.origins[p.name]
-	if o == nil || a.Duplicate || a.Seq-uint64(max(a.Count, 1)) >= o.last.Load() {
+	if o == nil || a.Duplicate {
 		return nil
 	}
-	st, err := p.l.js.Stream(ctx, string(p.name))
-	if err != nil {
-		return errors.Join(errAway, err)
+	first := a.Seq - uint64(max(a.Count, 1))
+	if first >= had {
+		o.raise(a.Seq)
+		return nil
 	}
-	return p.l.same(p.name, st.CachedInfo())
+	_, other, err := p.l.look(ctx, p.name) // it may tell more
+	switch {
+	case err != nil:
+		return errors.Join(errAway, err)
+	case p.l.cfg.MayLose:
+		return other
+	}
+	return p.l.other("stream %s ended at %d, and had %d messages", p.name, first, had) // also where it has more by now
+}
+
+// watch looks at the streams whenever their server was away, until the log is closed: one that came
+// back with less would give out again the numbers that it has lost.
+func (l *Log) watch() {
+	for {
+		life, err := l.wire.Await(l.run, time.Minute)
+		ctx, cancel := context.WithCancel(life)
+		closing := context.AfterFunc(l.run, cancel)
+		for tries := 0; err == nil && ctx.Err() == nil && !l.lookAll(ctx); tries++ {
+			l.pause(ctx, tries)
+		}
+		closing()
+		cancel()
+		select {
+		case <-life.Done():
+		case <-l.run.Done():
+		}
+		if err != nil || l.closed() {
+			return
+		}
+	}
+}
+
+// lookAll looks at all streams, and says whether they could be asked.
+func (l *Log) lookAll(ctx context.Context) bool {
+	for _, name := range domain.StreamNames {
+		if err := l.keep(ctx, "look at stream "+string(name), func(ctx context.Context) error {
+			_, _, err := l.look(ctx, name)
+			return err
+		}); err != nil {
+			return false
+		}
+	}
+	return true
 }

@@ -137,3 +137,101 @@ func TestAKnownStreamThatIsMissingIsNotMade(t *testing.T) {
 		t.Errorf("got %v: the stream was made", err)
 	}
 }
+
+// older puts what a store had after five events, without the ten behind them, under a log
+// that has published them.
+func older(t *testing.T, b *broker, l *natsstream.Log) {
+	t.Helper()
+	for n := range 5 {
+		publish(t, l, event(n))
+	}
+	b.end()
+	before := filepath.Join(t.TempDir(), "before")
+	if err := os.CopyFS(before, os.DirFS(b.opts.StoreDir)); err != nil {
+		t.Fatal(err)
+	}
+	b.start(t)
+	for n := range 10 {
+		publish(t, l, event(5+n))
+	}
+	b.end()
+	if err := os.RemoveAll(filepath.Join(b.opts.StoreDir, "jetstream")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(b.opts.StoreDir, os.DirFS(before)); err != nil {
+		t.Fatal(err)
+	}
+	b.start(t)
+}
+
+// back tries something until the server is reached again, and returns what came of it.
+func back(t *testing.T, do func(ctx context.Context) error) (err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	testwait.Until(t, "the server is reached again", func() bool {
+		err = do(ctx)
+		return err == nil || !strings.Contains(err.Error(), "cannot be reached")
+	})
+	return err
+}
+
+// The streams were opened when they were empty: what they had is what was stored since.
+func TestAnOlderStoreUnderARunningLog(t *testing.T) {
+	t.Parallel()
+	for name, try := range map[string]func(ctx context.Context, l *natsstream.Log, r stream.Reader) error{
+		"a publisher": func(ctx context.Context, l *natsstream.Log, _ stream.Reader) error { return l.Publish(ctx, event(100)) },
+		"publishers at once": func(ctx context.Context, l *natsstream.Log, _ stream.Reader) error {
+			var list []stream.Message
+			for n := range 100 { // beyond what it had
+				list = append(list, event(100+n))
+			}
+			return l.Publish(ctx, list...)
+		},
+		"a look": func(ctx context.Context, l *natsstream.Log, _ stream.Reader) error { return l.Check(ctx) },
+		"a reader": func(ctx context.Context, l *natsstream.Log, r stream.Reader) error {
+			_, err := r.Next(ctx, 1)
+			return err
+		},
+		"a reader that begins": func(ctx context.Context, l *natsstream.Log, _ stream.Reader) error {
+			_, err := l.Read(ctx, stream.Consumer{Durable: "e", Stream: domain.AggregateEvents})
+			return err
+		},
+		"nobody": func(_ context.Context, l *natsstream.Log, _ stream.Reader) error {
+			var err error
+			testwait.Until(t, "it is seen", func() bool { err = l.Remade(); return err != nil })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := run(t, server.Options{})
+			l := open(t, natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true})
+			r := reader(t, l, stream.Consumer{Durable: "d", Stream: domain.AggregateEvents})
+			older(t, b, l)
+			wantRemade(t, "it", back(t, func(ctx context.Context) error { return try(ctx, l, r) }))
+			wantRemade(t, "a publisher", l.Publish(t.Context(), event(1000)))
+			wantRemade(t, "whoever asks", l.Check(t.Context()))
+		})
+	}
+}
+
+// What others know that a stream had counts too: this log has stored nothing, and not looked.
+func TestOthersKnowWhatAStreamHad(t *testing.T) {
+	t.Parallel()
+	b := run(t, server.Options{})
+	l := open(t, natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true})
+	publish(t, l, event(1))
+	st, err := l.Stats(t.Context(), domain.AggregateEvents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Had(domain.AggregateEvents, st.Created.Add(-1), 9) // of one before
+	l.Had(domain.AggregateEvents, st.Created, 1)
+	if err := l.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.Had(domain.AggregateEvents, st.Created, 2)
+	wantRemade(t, "whoever asks", l.Check(t.Context()))
+	wantRemade(t, "a publisher", l.Publish(t.Context(), event(2)))
+}

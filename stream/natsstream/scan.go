@@ -194,12 +194,10 @@ func (l *Log) Stats(ctx context.Context, name domain.StreamName) (st stream.Stat
 		return st, err
 	}
 	err = l.keep(ctx, "stats of stream "+string(name), func(ctx context.Context) error {
-		s, err := l.js.Stream(ctx, string(name))
+		info, _, err := l.look(ctx, name) // Check and Publish tell whether it is another
 		if err != nil {
 			return err
 		}
-		info := s.CachedInfo()
-		_ = l.same(name, info) // Check and Publish tell
 		st = stream.Stats{
 			First: info.State.FirstSeq, Last: info.State.LastSeq, Messages: info.State.Msgs, Bytes: info.State.Bytes,
 			Replicas: info.Config.Replicas, Subjects: info.Config.Subjects, Created: info.Created,
