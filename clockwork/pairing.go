@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
 )
 
 // This file tells whether a board and an archive belong together, and whether one of
@@ -279,6 +280,11 @@ func (p *Pairing) repair(ctx context.Context, v belonging) error {
 	if err != nil {
 		return err
 	}
+	if v == archiveOlder || v == strange {
+		if err := p.archiveAgain(ctx); err != nil {
+			return err
+		}
+	}
 	b := new(board.Batch)
 	if v != together {
 		epoch++
@@ -289,6 +295,26 @@ func (p *Pairing) repair(ctx context.Context, v belonging) error {
 	}
 	b.Set(layout.Identity, board.Field{Name: layout.IdentityEpoch, Value: strconv.FormatInt(epoch, 10)})
 	return p.Board.Commit(ctx, *b)
+}
+
+// archiveAgain has what ended and is on the board still wait for the archive, which does not have it.
+func (p *Pairing) archiveAgain(ctx context.Context) error {
+	for after := ""; ; {
+		page, err := p.Board.Members(ctx, 0, layout.Contexts, after, tenantPage)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, m := range page {
+			id, err := strconv.ParseUint(m, 10, 32)
+			if err != nil {
+				continue // a foreign program's
+			}
+			if err := work.ArchiveAgain(ctx, p.Board, domain.TenantID(id)); err != nil {
+				return err
+			}
+		}
+		after = page[len(page)-1]
+	}
 }
 
 // skip has no counter give out what the archive has. Beyond is how many more may have

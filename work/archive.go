@@ -20,7 +20,8 @@ import (
 //	pushed ──> [ waits for the archive | archived, may expire ] ──> trimmed
 //	            left                   archived         right
 //
-// Both only grow, and each moves in a commit that is guarded by both.
+// Both only grow, unless the archive has lost what it had ([ArchiveAgain]), and what moves the
+// second is guarded by both.
 
 const (
 	// endedChunk is how many records are read at once: each may have 4 MiB, and
@@ -303,4 +304,25 @@ func (e *Engine) MarkArchived(ctx context.Context, l Backlog, covered int) error
 	now := max(number(l.counts.archived), number(l.counts.trimmed)) + covered
 	b.Set(layout.Trimmed, board.Field{Name: layout.ArchivedCount, Value: strconv.Itoa(now)})
 	return e.board.Commit(ctx, b)
+}
+
+// ArchiveAgain has all that ended in a context and is on the board still wait for the archive, as
+// this has lost what it had.
+func ArchiveAgain(ctx context.Context, b board.Board, tenant domain.TenantID) error {
+	for {
+		recs, err := b.Get(ctx, layout.SpaceOf(tenant), layout.Trimmed)
+		if err != nil {
+			return err
+		}
+		c := countsOf(recs[0])
+		if c.offset() == 0 {
+			return nil
+		}
+		again := board.Batch{Space: layout.SpaceOf(tenant)}
+		again.Equal(layout.Trimmed, layout.TrimmedCount, c.trimmed).Equal(layout.Trimmed, layout.ArchivedCount, c.archived)
+		again.Set(layout.Trimmed, board.Field{Name: layout.ArchivedCount, Value: strconv.Itoa(number(c.trimmed))})
+		if err := b.Commit(ctx, again); !errors.Is(err, domain.ErrConflict) {
+			return err
+		}
+	}
 }

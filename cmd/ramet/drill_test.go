@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/etcdtest"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
 )
 
 // This file puts older copies of a board or its archive back, as somebody does who
@@ -345,6 +346,64 @@ func TestAnOlderArchiveIsRefused(t *testing.T) {
 		}
 		l.work(1)
 		lived(t, dir, 1, false)
+	}
+}
+
+// TestWhatTheBoardHasIsArchivedAgain: the archive has lost it, or is another's.
+func TestWhatTheBoardHasIsArchivedAgain(t *testing.T) {
+	for _, place := range []string{"that of before", "another's"} {
+		t.Run(place, func(t *testing.T) {
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			dir, before := t.TempDir(), t.TempDir()
+			lived(t, dir, 1, false)
+			if place == "another's" {
+				lived(t, before, 1, false)
+			} else {
+				putBack(t, dir, before, "archive.db*")
+			}
+
+			l, err := begin(t, dir, false)
+			must(err)
+			ended := (&board.Batch{Space: 1}).Set("job:1:900", board.Field{Name: layout.JobStatus, Value: string(domain.JobFinished)}, layout.FinishedField(1000))
+			layout.Ended(ended, "job:1:900", time.UnixMilli(1000), layout.FailedJobs, false)
+			must(l.board.Commit(t.Context(), *ended))
+			must(l.board.Commit(t.Context(), *new(board.Batch).Include(layout.Contexts, "1", "a foreign program's")))
+			e := work.New(l.board, work.Config{})
+			left, err := e.Backlog(t.Context(), 1)
+			if must(err); left.Waiting != 1 {
+				t.Fatalf("got %+v, want one that waits", left)
+			}
+			must(e.MarkArchived(t.Context(), left, 1))
+			l.work(1)
+
+			putBack(t, before, dir, "archive.db*")
+			l, err = begin(t, dir, true)
+			must(err)
+			e = work.New(l.board, work.Config{})
+			if left, err = e.Backlog(t.Context(), 1); err != nil || left.Waiting != 1 {
+				t.Errorf("got %+v, %v, want that it waits again", left, err)
+			}
+			if n, err := e.Prune(t.Context(), 1, time.Now()); err != nil || n != 0 {
+				t.Errorf("%d expired that the archive does not have, %v", n, err)
+			}
+			must(e.MarkArchived(t.Context(), left, left.Waiting))
+			l.end()
+			l, err = begin(t, dir, false)
+			must(err)
+			e = work.New(l.board, work.Config{})
+			if left, err = e.Backlog(t.Context(), 1); err != nil || left.Waiting != 0 {
+				t.Errorf("got %+v, %v, want that it is archived once more, and no more", left, err)
+			}
+			if n, err := e.Prune(t.Context(), 1, time.Now()); err != nil || n != 1 {
+				t.Errorf("%d expired that the archive has, %v", n, err)
+			}
+			l.end()
+		})
 	}
 }
 
