@@ -15,6 +15,6 @@
 //
 // # Goroutines
 //
-// One for each look at the board, the streams, the archive or their settings that is under way; it ends
-// within five seconds.
+// One for each look at the board, the streams, the archive, their settings or sizes that is under way; it ends
+// within five seconds, that at sizes within ten.
 package service

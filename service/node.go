@@ -36,6 +36,7 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		beside.Go(func() { health = c.api.health(ctx, infoTime) })
 		beside.Go(func() { whole.ArchiveError = c.api.archive.trouble(ctx, infoTime) })
 		beside.Go(func() { whole.Settings, _ = c.api.settings.get(ctx, infoTime) }) // what is away is told elsewhere
+		beside.Go(func() { whole.Sizes, _ = c.api.sizes.get(ctx, infoTime) })       // these ask all that keeps something, one by one
 		strange, _ := c.api.parts.Records.Unreadable(short)                         // what node this is, is told without the board, too
 		for _, u := range strange[:min(len(strange), maxUnreadable)] {
 			whole.Unreadable = append(whole.Unreadable, u.Name)
@@ -54,7 +55,9 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		if a, late, err := clockwork.Overdue(short, c.api.parts.Records); err == nil && late > 0 {
 			whole.LateAlarm = &api.LateAlarm{Context: domain.TenantID(a.Space), Name: a.Name, LateMs: late.Milliseconds()}
 		}
-		c.api.standsOn(&whole)
+		if c.api.parts.Certificates != nil {
+			whole.Certificates = c.api.parts.Certificates()
+		}
 		beside.Wait()
 		whole.NowMs, whole.BoardMs, whole.Ready = time.Now().UnixMilli(), c.api.parts.Records.Now().UnixMilli(), health.Ready()
 		whole.BoardError, whole.StreamError, whole.DiskError = health.Board, health.Streams, health.Disk
@@ -78,16 +81,6 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 	}
 	i.Sagas = seen
 	return i, nil
-}
-
-// standsOn says what the node stands on.
-func (s *Service) standsOn(i *api.Info) {
-	if s.parts.Certificates != nil {
-		i.Certificates = s.parts.Certificates()
-	}
-	if s.parts.Sizes != nil {
-		i.Sizes = s.parts.Sizes()
-	}
 }
 
 // DrainNode begins the graceful end of this node. It returns at once.

@@ -200,6 +200,7 @@ type Service struct {
 	// What the node stands on.
 	board, streams, archive outlook[struct{}]
 	settings                outlook[[]api.Setting]
+	sizes                   outlook[[]api.Size]
 }
 
 // New returns the operations on these parts.
@@ -231,6 +232,9 @@ func New(p Parts) *Service {
 	a.streams.of, a.streams.ask = "the server of the event streams", finds(p.Streams)
 	a.archive.of, a.archive.ask = "the archive", finds(p.Archive.Ping)
 	a.settings.of, a.settings.ask = "a server", p.Settings
+	if p.Sizes != nil {
+		a.sizes.of, a.sizes.ask = "what knows the sizes", func(ctx context.Context) ([]api.Size, error) { return p.Sizes(), ctx.Err() }
+	}
 	if p.Bulks != nil {
 		p.Bulks.Serve(doer{a})
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -39,6 +40,33 @@ func TestPagesComeWhileTheStreamsAreSilent(t *testing.T) {
 	}
 	close(answer)
 	testwait.Until(t, "the overview does not speak of it", func() bool { return !strings.Contains(b.get(200, "c/1/").text, silent) })
+}
+
+// TestNoPageWaitsForSizes: to tell them the node asks all that keeps something, one after the other.
+func TestNoPageWaitsForSizes(t *testing.T) {
+	answer := make(chan struct{})
+	var waited atomic.Bool
+	r := newRig(t, func(_ *rig, p *service.Parts) {
+		p.Sizes = func() []api.Size {
+			select {
+			case <-answer:
+			case <-time.After(10 * time.Second): // a page that waits for it is to fail, not to hang
+				waited.Store(true)
+			}
+			return []api.Size{{Of: "board", Bytes: 7}}
+		}
+	})
+	do(r, domain.Operator, api.ContextCreate, api.CreateContextParams{Tenant: domain.Tenant{ID: 1, Admins: []domain.ActorID{domain.Operator}}})
+	b := r.as(domain.Operator)
+	b.get(200, "c/1/flows")
+	if waited.Load() {
+		t.Error("a page waited until the sizes were known")
+	}
+	close(answer)
+	testwait.Until(t, "the sizes are told once they are known", func() bool {
+		info := do(r, domain.Operator, api.NodeInfo, api.NodeInfoParams{})
+		return len(info.Sizes) == 1 && info.Sizes[0].Bytes == 7
+	})
 }
 
 // silentJobs are those of a board that does not answer.
