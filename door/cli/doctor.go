@@ -58,12 +58,26 @@ func (a *app) tell(found doctor.Report) error {
 func (a *app) checkUp(ctx context.Context, n *client.Client) (doctor.Report, error) {
 	var told doctor.Answers
 	var err error
+	asked := time.Now()
 	if told.Info, err = n.Info(ctx); err != nil {
 		return doctor.Report{}, err
 	}
+	at := nearest(time.UnixMilli(told.Info.NowMs), asked, time.Now())
 	told.Passing = a.idle
 	err = a.askMore(ctx, n, &told)
-	return doctor.Of(told, a.hooks.Version, time.Now()), err
+	return doctor.Of(told, a.hooks.Version, at), err
+}
+
+// nearest is when a node looked at its clock that was asked from one moment to another: when its clock
+// was right, if it can have been. However long an answer takes, no clock is called off for that.
+func nearest(told, from, to time.Time) time.Time {
+	switch {
+	case told.Before(from):
+		return from
+	case told.After(to):
+		return to
+	}
+	return told
 }
 
 func (a *app) askMore(ctx context.Context, n *client.Client, told *doctor.Answers) error {
