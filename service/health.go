@@ -65,11 +65,12 @@ type outlook[T any] struct {
 	mu    sync.Mutex
 	under *look[T] // nil: nobody looks
 	// last is what was found last, err why nothing was; silent is since when no look had an answer
-	// within the time that somebody waited.
-	last   T
-	err    error
-	silent time.Time
-	took   time.Duration // of the last look that found something
+	// within the time that somebody waited, and answered when one had an answer last.
+	last     T
+	err      error
+	silent   time.Time
+	answered time.Time
+	took     time.Duration // of the last look that found something
 }
 
 // finds is a look that finds nothing but trouble; nil where nobody looks.
@@ -135,18 +136,28 @@ func (o *outlook[T]) get(ctx context.Context, patience time.Duration) (T, error)
 	if o.silent.IsZero() {
 		o.silent = under.began
 	}
-	return o.last, &silence{o.of, o.silent, o.err}
+	return o.last, &silence{o.of, o.silent, o.answered, o.err}
 }
 
 // silence is that something gives no answer, or none in time: why is then what it said at last.
 type silence struct {
-	of    string
-	since time.Time
-	why   error
+	of              string
+	since, answered time.Time
+	why             error
 }
 
+// sinceThen is after how long without a look nobody knows when the silence began that the next one finds.
+const sinceThen = 10 * time.Second
+
 func (s *silence) Error() string {
-	text := s.of + " gives no answer since " + s.since.UTC().Format("2006-01-02 15:04:05 MST")
+	const instant = "2006-01-02 15:04:05 MST"
+	text := s.of + " gives no answer since " + s.since.UTC().Format(instant)
+	if s.since.Sub(s.answered) > sinceThen {
+		text += " at the latest"
+		if !s.answered.IsZero() {
+			text += " (it gave one at " + s.answered.UTC().Format(instant) + ")"
+		}
+	}
 	if s.why != nil {
 		text += ": " + s.why.Error()
 	}
@@ -200,11 +211,11 @@ func (o *outlook[T]) look(ctx context.Context, under *look[T]) {
 			o.silent = under.began
 		}
 	default:
-		o.last, o.err, o.silent = found, err, time.Time{}
+		o.last, o.err, o.silent, o.answered = found, err, time.Time{}, time.Now()
 	}
 	under.found, under.err = o.last, o.err
 	if !o.silent.IsZero() {
-		under.err = &silence{o.of, o.silent, o.err}
+		under.err = &silence{o.of, o.silent, o.answered, o.err}
 	} else if err == nil {
 		o.took = time.Since(under.began)
 	}
