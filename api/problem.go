@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -70,6 +72,27 @@ func FailureOf(err error) (f Failure, listed bool) {
 		}
 	}
 	return internal, false
+}
+
+// awayWords are what is said in the place of words of Go that tell nobody what is away.
+var awayWords = strings.NewReplacer(
+	context.DeadlineExceeded.Error(), "what the node asked gave no answer in time",
+	context.Canceled.Error(), "the request was ended before it was answered",
+	os.ErrDeadlineExceeded.Error(), "no answer in time")
+
+// awayAdvice is what to do where an error says no more than that.
+const awayAdvice = "; what was asked for may have been done: see what `ramet doctor` finds, look whether it was, and ask again"
+
+// DetailOf is what callers are told of an error that is for them.
+func DetailOf(err error) string {
+	text := err.Error()
+	switch f, listed := FailureOf(err); {
+	case !listed || f.Word != unavailable.Word:
+		return text
+	case errors.Is(err, domain.ErrUnavailable):
+		return awayWords.Replace(text)
+	}
+	return awayWords.Replace(text) + awayAdvice
 }
 
 // FailureIn is what a problem document stands for: by its code word, and by its status where

@@ -92,3 +92,20 @@ func TestFailures(t *testing.T) {
 		}
 	}
 }
+
+// TestNoAnswerHasWordsOfGo where something took too long: it says what to do.
+func TestNoAnswerHasWordsOfGo(t *testing.T) {
+	for _, err := range []error{context.DeadlineExceeded, fmt.Errorf("job:1:7: %w", context.DeadlineExceeded), context.Canceled,
+		domain.Unavailablef("the archive: %v", context.DeadlineExceeded), domain.Unavailablef("the archive: %v", os.ErrDeadlineExceeded)} {
+		got := api.DetailOf(err)
+		if strings.Contains(got, "context") || strings.Contains(got, "i/o") || got == "" {
+			t.Errorf("%v: got %q", err, got)
+		}
+		if says := strings.Contains(got, "ramet doctor"); says == errors.Is(err, domain.ErrUnavailable) {
+			t.Errorf("%v: got %q, want what to do where nothing says what is away", err, got)
+		}
+	}
+	if got := api.DetailOf(domain.Invalidf("%q", "context canceled")); got != `"context canceled"` {
+		t.Errorf("what callers said themselves became %q", got)
+	}
+}

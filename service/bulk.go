@@ -243,7 +243,7 @@ func (d doer) Do(ctx context.Context, b *domain.Bulk, key string) error {
 	}
 	_, err = Named(m.each).Call(ctx, d.as(b, m), one)
 	if f, listed := api.FailureOf(err); err != nil && !listed {
-		return fmt.Errorf("%s: %s", f.Word, d.api.ProblemOf(ctx, err).Detail) // what is wrong stands in the log
+		return fmt.Errorf("%s: %s", f.Word, d.api.itemProblem(ctx, err).Detail) // what is wrong stands in the log
 	}
 	return err
 }

@@ -164,7 +164,7 @@ func (c Caller) onDeadLetters(ctx context.Context, verb domain.Verb, p api.Choos
 		case f.Word == "unavailable":
 			return out, err // the others would fail too
 		default:
-			out.Failed = append(out.Failed, api.FailedDeadLetter{Kind: d.Kind, ID: d.ID, Error: c.api.ProblemOf(ctx, err)})
+			out.Failed = append(out.Failed, api.FailedDeadLetter{Kind: d.Kind, ID: d.ID, Error: c.api.itemProblem(ctx, err)})
 		}
 	}
 	return out, nil

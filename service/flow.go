@@ -78,7 +78,7 @@ func (c Caller) SubmitFlows(ctx context.Context, p api.SubmitFlowParams) (api.Fl
 		if err != nil && single {
 			return api.FlowSubmitted{}, err
 		} else if err != nil {
-			problem := c.api.ProblemOf(ctx, err)
+			problem := c.api.itemProblem(ctx, err)
 			out.Flows[i].Error = &problem
 			continue
 		}
@@ -106,7 +106,7 @@ func (c Caller) SubmitFlows(ctx context.Context, p api.SubmitFlowParams) (api.Fl
 
 func (c Caller) flowReceipt(ctx context.Context, r flow.Receipt) api.SubmittedFlow {
 	if r.Err != nil {
-		problem := c.api.ProblemOf(ctx, r.Err)
+		problem := c.api.itemProblem(ctx, r.Err)
 		return api.SubmittedFlow{Error: &problem}
 	}
 	return api.SubmittedFlow{ID: r.ID, Key: domain.FlowKey(r.ID), Existing: r.Existing, Archived: r.Archived}

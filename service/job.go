@@ -110,7 +110,7 @@ func (c Caller) receipts(ctx context.Context, list []work.Receipt) []api.Submitt
 			out[i].Key = r.Key.String()
 		}
 		if r.Err != nil {
-			p := c.api.ProblemOf(ctx, r.Err)
+			p := c.api.itemProblem(ctx, r.Err)
 			out[i].Error = &p
 		}
 	}

@@ -55,7 +55,7 @@ func (c Caller) FinishWork(ctx context.Context, p api.FinishParams) (api.Finishe
 	for i := range done {
 		out.Jobs[i].AttemptEnded = done[i]
 		if errs[i] != nil {
-			problem := c.api.ProblemOf(ctx, errs[i])
+			problem := c.api.itemProblem(ctx, errs[i])
 			out.Jobs[i] = api.FinishedJob{Problem: &problem}
 		}
 	}

@@ -3,6 +3,7 @@ package redisboard
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -28,6 +29,12 @@ func (b *Board) translate(err error) error {
 	}
 	if re, ok := rueidis.IsRedisErr(err); ok {
 		return b.refusal(re.Error())
+	}
+	if timed := (net.Error)(nil); errors.As(err, &timed) && timed.Timeout() {
+		return domain.Unavailablef("redis at %s cannot be reached: it gives no answer", b.addr)
+	}
+	if dialled := (*net.OpError)(nil); errors.As(err, &dialled) {
+		err = dialled.Err // where it was dialled stands before it
 	}
 	return domain.Unavailablef("redis at %s cannot be reached: %v", b.addr, err)
 }

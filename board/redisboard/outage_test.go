@@ -156,7 +156,7 @@ func TestStoppedServer(t *testing.T) {
 		t.Errorf("got %v, want the context's error", err)
 	}
 	err := b.Commit(t.Context(), *set("r", "a", "3"))
-	wantKind(t, "commit", err, domain.ErrUnavailable, "cannot be reached")
+	wantKind(t, "commit", err, domain.ErrUnavailable, "it gives no answer")
 	s.Continue()
 	b.AwaitSubscription(t)
 	for end := time.Now().Add(within); ; {

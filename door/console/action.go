@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -116,5 +117,5 @@ func (v *visit) redirectSaying(to, sentence string, unwell bool) error {
 
 // sentenceOf is an error as a sentence.
 func sentenceOf(err error) string {
-	return "This was not done: " + domain.PlainText(err.Error(), maxPlain) + "."
+	return "This was not done: " + domain.PlainText(api.DetailOf(err), maxPlain) + "."
 }

@@ -328,7 +328,7 @@ func (v *visit) fail(err error) {
 		err = silent
 	}
 	f, known := api.FailureOf(err)
-	text := err.Error()
+	text := api.DetailOf(err)
 	if !known {
 		v.console.cfg.Logger.Error("a page of the console failed", "path", v.r.URL.Path, "err", err, service.RequestAttrs(v.r.Context()))
 		text = "something went wrong here; the node's log has the details under request id " + service.RequestID(v.r.Context())

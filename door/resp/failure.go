@@ -54,7 +54,7 @@ func textOf(err error) (text string, listed bool) {
 	if !listed {
 		return f.RESP + " internal error; the node's log has the details", false
 	}
-	return f.RESP + " " + err.Error(), true
+	return f.RESP + " " + api.DetailOf(err), true
 }
 
 // errArity is for a command with too few arguments, or too many.
