@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -305,8 +306,9 @@ func differs(was, is *domain.Schedule) string {
 	if now := timesOf(is); timesOf(was) != now {
 		parts = append(parts, "when is "+timesOf(was)+" instead of "+now)
 	}
-	values, now := scheduleValues(was), scheduleValues(is)
-	for _, name := range [...]string{"blueprint", "zone", "overlap", "trigger", "params", "summary"} {
+	values, now := definedValues(was), definedValues(is)
+	for _, name := range [...]string{"at", "start", "from", "until", "catch up", "blueprint", "version", "zone", "overlap", "trigger", "priority", "params",
+		"variables", "summary"} {
 		if values[name] != now[name] {
 			parts = append(parts, name+" is "+cmp.Or(strings.ReplaceAll(values[name], "\n", ", "), "none")+" instead of "+
 				cmp.Or(strings.ReplaceAll(now[name], "\n", ", "), "none"))
@@ -315,7 +317,31 @@ func differs(was, is *domain.Schedule) string {
 	if names := envChanges(was.Env, is.Env); names != "" {
 		parts = append(parts, names)
 	}
-	return plain(cmp.Or(strings.Join(parts, "; "), "what the form to change it does not show"))
+	return plain(cmp.Or(strings.Join(parts, "; "), "nothing of it is another"))
+}
+
+// definedValues are all values of a schedule's definition but its environment, as texts.
+func definedValues(s *domain.Schedule) map[string]string {
+	values := scheduleValues(s)
+	for name, at := range map[string]domain.Instant{"start": s.Start, "from": s.From, "until": s.Until} {
+		if at != 0 {
+			values[name] = at.String()
+		}
+	}
+	values["version"], values["catch up"] = "the newest", short(s.Window())
+	if s.Version != 0 {
+		values["version"] = strconv.Itoa(s.Version)
+	}
+	if s.Priority != 0 {
+		values["priority"] = strconv.Itoa(s.Priority)
+	}
+	var variables []string
+	for _, name := range slices.Sorted(maps.Keys(s.Variables)) {
+		text, _ := json.Marshal(s.Variables[name]) // it came as such
+		variables = append(variables, name+"="+string(text))
+	}
+	values["variables"] = strings.Join(variables, "\n")
+	return values
 }
 
 // envChanges says which variables of an environment were others: their values are for who asks to see them.

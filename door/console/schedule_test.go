@@ -139,6 +139,39 @@ func TestAnUndoNamesTheEnvironmentThatItChanges(t *testing.T) {
 	b.has(b.get(200, defined), "hunter2")
 }
 
+// TestAnUndoNamesEachValueThatItChanges, also those that the form does not have. Of the environment it tells no value.
+func TestAnUndoNamesEachValueThatItChanges(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	one, day := "1", domain.Span(24*3600)
+	is := domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *"}
+	b := r.as(admin)
+	r.schedule(is)
+	for _, change := range []struct {
+		to   func(s *domain.Schedule)
+		want string
+	}{
+		{func(s *domain.Schedule) { s.CatchUp = &day }, "catch up is 1h instead of 24h"},
+		{func(s *domain.Schedule) { s.Priority = 3 }, "priority is none instead of 3"},
+		{func(s *domain.Schedule) { s.Version = 1 }, "version is the newest instead of 1"},
+		{func(s *domain.Schedule) { s.From = 1_800_000_000_000 }, "from is none instead of 2027-01-15T08:00:00Z"},
+		{func(s *domain.Schedule) { s.Until = 1_900_000_000_000 }, "until is none instead of 2030-03-17T17:46:40Z"},
+		{func(s *domain.Schedule) { s.Env = map[string]string{"PASS": "moonlight", "A": "a"} }, "env differs in A, PASS"},
+		{func(s *domain.Schedule) { s.Variables = map[string]domain.Variable{"v": {Const: &one}} },
+			"variables is none instead of v={&#34;const&#34;:&#34;1&#34;}"},
+		{func(s *domain.Schedule) { s.Cron, s.At = "", []domain.Instant{1_850_000_000_000} }, "at is none instead of 2028-08-16T00:53:20Z"},
+		{func(s *domain.Schedule) { s.At = []domain.Instant{1_860_000_000_000} }, "at is 2028-08-16T00:53:20Z instead of 2028-12-09T18:40:00Z"},
+	} {
+		change.to(&is)
+		r.schedule(is)
+		_, undo, _ := strings.Cut(b.get(200, path("schedule?name=nightly")).text, "It becomes again")
+		undo, _, _ = strings.Cut(undo, "Its flows are made")
+		if !strings.Contains(undo, change.want) || strings.Contains(undo, "moonlight") || strings.Contains(undo, "; ") != strings.Contains(undo, "when is") {
+			t.Errorf("got %q, want that %s and no more", undo, change.want)
+		}
+	}
+}
+
 func TestAReaderIsOfferedNoActOnSchedulesAndBlueprints(t *testing.T) {
 	r := newRig(t)
 	r.store(hello)
