@@ -97,7 +97,7 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 	case banned:
 		x.Standing, x.Text = domain.StandingBanned, "its saga is paused by a ban: its events wait in their streams"
 	case len(x.Unsent) > 0:
-		x.Standing, x.Text = domain.StandingOutbox, fmt.Sprintf("%d work items wait in the outbox to be sent", len(x.Unsent))
+		x.Standing, x.Text = domain.StandingOutbox, outboxText(len(x.Unsent))
 	case slices.ContainsFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.DeadLetter != "" }):
 		a := x.Effects[slices.IndexFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.DeadLetter != "" })]
 		x.DeadLetter = a.DeadLetter
@@ -229,6 +229,14 @@ func (e *Engine) tried(ctx context.Context, tenant domain.TenantID, keys layout.
 		list[i].Error = rec.Get(layout.DoneError)
 	}
 	return nil
+}
+
+// outboxText says what work items wait for.
+func outboxText(n int) string {
+	if n == 1 {
+		return "1 work item waits in the outbox to be sent"
+	}
+	return fmt.Sprintf("%d work items wait in the outbox to be sent", n)
 }
 
 // unsent are the work items of an instance that wait in the outbox.

@@ -172,7 +172,7 @@ func TestACommandThatIsTriedInVainIsGivenUp(t *testing.T) {
 				time.Sleep(time.Until(began.Add(tt.from)))
 				x, err := r.engine.Explain(r.Context(), shop, "s", "1")
 				r.must(err)
-				if len(x.Unsent) != 1 || x.Standing != domain.StandingOutbox {
+				if len(x.Unsent) != 1 || x.Standing != domain.StandingOutbox || !strings.HasPrefix(x.Text, "1 work item waits in the outbox") {
 					t.Fatalf("it does not wait any more: %+v", x)
 				}
 				u := x.Unsent[0]
