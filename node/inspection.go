@@ -35,6 +35,9 @@ func Inspect(ctx context.Context, runtimes []script.Runtime, slots map[domain.Sc
 			found.served = append(found.served, rt)
 			continue
 		}
+		if ctx.Err() != nil {
+			continue // the start was given up, and with it what was asked: that is no fault of a command
+		}
 		log.Warn("script type not served", "script_type", string(rt.Type()), "err", faults[i])
 	}
 	return found

@@ -121,3 +121,22 @@ func TestRuntimesAreInspectedAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestAStartThatIsGivenUpBlamesNoCommand: it ended them itself.
+func TestAStartThatIsGivenUpBlamesNoCommand(t *testing.T) {
+	ctx, giveUp := context.WithCancel(t.Context())
+	var text bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&text, nil))
+	var works atomic.Bool
+	broken := []script.Runtime{repairable{echo{typ: "go"}, &works}}
+	node.Inspect(ctx, broken, nil, log)
+	if !strings.Contains(text.String(), "script type not served") {
+		t.Errorf("a command that does not work is not told of: %q", text.String())
+	}
+	text.Reset()
+	giveUp()
+	node.Inspect(ctx, broken, nil, log)
+	if text.Len() > 0 {
+		t.Errorf("got %s", text.String())
+	}
+}
