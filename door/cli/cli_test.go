@@ -400,3 +400,12 @@ func TestYAMLSaysWhatJSONSays(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestInfoSaysWhyANodeIsNotReady, as a table too.
+func TestInfoSaysWhyANodeIsNotReady(t *testing.T) {
+	f := newFakeNode()
+	f.away = "the server of the event streams gives no answer"
+	if got := ramet(t, f.hooks(), "", "info"); got.code != 0 || !strings.Contains(got.out, f.away) {
+		t.Errorf("got %+v", got)
+	}
+}

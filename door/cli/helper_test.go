@@ -33,6 +33,7 @@ type fakeNode struct {
 	tokens  []string
 	options []cli.EmbeddedOptions
 	stopped int
+	away    string // why events are not taken
 }
 
 func newFakeNode() *fakeNode {
@@ -50,7 +51,7 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Unlock()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.Info{Name: "fake", Version: "v0", RunnerID: 3, Board: "memory", Durability: "process", Ready: true})
+		answer(w, 200, api.Info{Name: "fake", Version: "v0", RunnerID: 3, Board: "memory", Durability: "process", Ready: f.away == "", StreamError: f.away})
 	})
 	mux.HandleFunc("POST /v1/contexts/{context}/jobs", f.submit)
 	mux.HandleFunc("GET /v1/contexts/{context}/jobs", f.list)

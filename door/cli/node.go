@@ -247,6 +247,10 @@ func (a *app) infoCommand() *cobra.Command {
 						t.field("archive backlog", doctor.BacklogText(*b, time.Now()))
 					}
 					t.field("ready", i.Ready)
+					t.field("board error", i.BoardError)
+					t.field("stream error", i.StreamError)
+					t.field("disk error", i.DiskError)
+					t.field("archive error", i.ArchiveError)
 					t.field("stream", i.Stream)
 					t.field("stream durability", i.StreamDurability)
 					for _, s := range i.Sizes {
