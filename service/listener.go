@@ -76,9 +76,16 @@ func (c Caller) ListListeners(ctx context.Context, p api.ListenerListParams) (ap
 // listenerLacks returns what says why a listener starts no flows now, as an audit does: nobody reads
 // events, or no flow of its blueprint is made.
 func (c Caller) listenerLacks(ctx context.Context, tenant domain.TenantID) func(*domain.Listener) string {
+	away := c.api.streams.trouble(ctx, infoTime)
+	if away != "" && !c.who.Operates(domain.VerbInspect, c.group) { // it may name a server
+		away = "the streams take nothing now, and the operator is told why"
+	}
 	unserved, err := c.listenersUnserved(ctx, tenant)
 	lacks := c.lacksOf(ctx, tenant)
 	return func(l *domain.Listener) string {
+		if away != "" {
+			return "no event comes: " + away
+		}
 		if err == nil && len(unserved) > 0 && !l.Paused {
 			return unserved[0].Text
 		}
