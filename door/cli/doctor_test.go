@@ -27,7 +27,8 @@ func (n slowNode) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer = string(text)
 		time.Sleep(15 * time.Second)
 	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(answer))}, nil
 }
 
 // TestAClockIsNotOffWhereAnswersTakeLong: the node's time is of one moment within one question.
