@@ -151,7 +151,7 @@ func TestACommandThatIsTriedInVainIsGivenUp(t *testing.T) {
 		most        int32
 	}{
 		{"after an hour", &domain.SagaGateway{GiveUp: 3600}, 59 * time.Minute, 61 * time.Minute, 0},
-		{"after some attempts", &domain.SagaGateway{Attempts: 9, MaxBackoff: 60}, 5 * time.Second, 5 * time.Minute, 9},
+		{"after some attempts", &domain.SagaGateway{Attempts: 20, MaxBackoff: 60}, 5 * time.Second, 5 * time.Minute, 20},
 		{"by default, after an outage of a day and a half", nil, 35 * time.Hour, 37 * time.Hour, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
