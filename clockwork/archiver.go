@@ -199,7 +199,8 @@ func (a *archiver) tellBoard(ctx context.Context, p pass, now time.Time) {
 		a.told, a.copied = now, 0
 		return
 	}
-	l := domain.ArchiveBacklog{Waiting: p.waiting, OldestMs: p.oldestMs, PerSecond: int(float64(a.copied) / since.Seconds()), ToldMs: a.visits.board.Now().UnixMilli()}
+	l := domain.ArchiveBacklog{Waiting: p.waiting, OldestMs: p.oldestMs, PerSecond: int(float64(a.copied) / since.Seconds()),
+		ToldMs: a.visits.board.Now().UnixMilli()}
 	if err := a.engine.TellBacklog(ctx, l); err != nil {
 		return // a board that takes nothing is told of elsewhere
 	}

@@ -565,7 +565,7 @@ func left(t *testing.T, b board.Board) (keys []string) {
 			t.Fatal(err)
 		}
 		for _, key := range page {
-			if !strings.HasPrefix(key, "ramet:seq:") && key != layout.Finished && !strings.HasPrefix(key, layout.FailedWhole) {
+			if !strings.HasPrefix(key, "ramet:seq:") && key != layout.Finished && key != layout.Choosers && !strings.HasPrefix(key, layout.FailedWhole) {
 				keys = append(keys, key)
 			}
 		}

@@ -43,7 +43,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"nobody there", "redis://127.0.0.1:1", "cannot be reached", domain.ErrUnavailable},
 		{"no password", locked.URL(), "wants a password", domain.ErrUnavailable},
 		{"a wrong password", "redis://:wrong@" + locked.Addr(), "refuses the user name or password", domain.ErrUnavailable},
-		{"too few databases", small.URL(), `redis has 4 databases, context 20 needs "databases 21" in redis.conf, and others to come need more, or use tenancy=prefix`, domain.ErrInvalid},
+		{"too few databases", small.URL(),
+			`redis has 4 databases, context 20 needs "databases 21" in redis.conf, and others to come need more, or use tenancy=prefix`, domain.ErrInvalid},
 		{"the other tenancy", made.URL(), "was made with tenancy=prefix", domain.ErrInvalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
