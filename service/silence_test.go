@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,9 +15,9 @@ import (
 // the last answer came.
 func TestASilenceBeganBeforeTheLookThatFoundIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent := false
+		var silent atomic.Bool
 		a := service.New(service.Parts{Info: func() api.Info { return api.Info{} }, Board: func(ctx context.Context) error {
-			if !silent {
+			if !silent.Load() {
 				return nil
 			}
 			<-ctx.Done()
@@ -24,7 +25,8 @@ func TestASilenceBeganBeforeTheLookThatFoundIt(t *testing.T) {
 		}})
 		look := func(quiet bool, want string) {
 			t.Helper()
-			silent = quiet
+			synctest.Wait() // the look before has ended
+			silent.Store(quiet)
 			if got := a.Health(t.Context()).Board; got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
