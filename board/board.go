@@ -428,6 +428,8 @@ type Lease struct {
 	Item  string
 	Owner string
 	Token int64
+	// Until is when it runs out, by this machine's clock: what is left of it is measured, and held
+	// against time.Now, not against the board's Now.
 	Until time.Time
 }
 

@@ -204,7 +204,7 @@ func (s *sweeper) list(ctx context.Context, key string, expires time.Time) error
 	b.Length(key, len(items)).ItemAt(key, 0, items[0]).ItemAt(key, -1, items[len(items)-1])
 	b.Delete(key).PushRight(key, to...)
 	if !expires.IsZero() {
-		b.Expire(key, max(expires.Sub(s.board.Now()), time.Millisecond))
+		b.Expire(key, max(time.Until(expires), time.Millisecond))
 	}
 	return s.commit(ctx, b)
 }

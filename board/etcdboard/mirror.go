@@ -55,9 +55,9 @@ func (m *mirror) now() int64 { return m.clocks.now() }
 // clock meanwhile: for leases.
 func (m *mirror) tick() int64 { return m.clocks.tick() }
 
-// instant is when a tick is, or was, by the board's clock.
+// instant is when a tick is, or was, by this machine's clock.
 func (m *mirror) instant(tick int64) time.Time {
-	return time.UnixMilli(m.now() + tick - m.tick())
+	return time.UnixMilli(m.clocks.machine() + tick - m.tick())
 }
 
 // space is what is counted of one space.

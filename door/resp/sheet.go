@@ -21,7 +21,6 @@ type Board interface {
 	Stat(ctx context.Context, space board.Space, keys ...string) ([]board.Stat, error)
 	Watch(ctx context.Context, space board.Space, prefix string) (<-chan board.Event, error)
 	Durability() board.Durability
-	Now() time.Time
 }
 
 // errFlush says that a command cannot be done on top of what those before it
@@ -59,7 +58,7 @@ type sheet struct {
 }
 
 func newSheet(ctx context.Context, b Board, space board.Space) *sheet {
-	return &sheet{ctx: ctx, board: b, now: b.Now(), leaves: map[string]*leaf{}, batch: board.Batch{Space: space}}
+	return &sheet{ctx: ctx, board: b, now: time.Now(), leaves: map[string]*leaf{}, batch: board.Batch{Space: space}}
 }
 
 // reset makes the sheet a fresh one.
