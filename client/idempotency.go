@@ -48,7 +48,7 @@ func (c *Client) again(ctx context.Context, safe bool, do func() error) error {
 			rest = max(rest, e.after)
 		}
 		late := time.Since(begun)+rest > c.retry
-		if err == nil || !safe || late || ctx.Err() != nil || !errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, domain.ErrExhausted) {
+		if err == nil || !safe || late || !errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, domain.ErrExhausted) {
 			return err
 		}
 		t := time.NewTimer(rest)

@@ -252,6 +252,15 @@ func (b *Board) tellTime(ctx context.Context) {
 	}
 }
 
+// beginClock writes what the clock says into a transaction that may be the board's first:
+// before that no key of clocks is written, and who opens the board next must know of this one.
+func (b *Board) beginClock() []clientv3.Op {
+	if b.passing || b.since() != 0 {
+		return nil
+	}
+	return []clientv3.Op{clientv3.OpPut(b.clockKey(), strconv.FormatInt(b.clocks.machine(), 10))}
+}
+
 // forgotten are the clocks of nodes that have said nothing for long, with the revisions of
 // their last words.
 func (b *Board) forgotten() map[string]int64 {

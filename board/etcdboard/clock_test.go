@@ -151,6 +151,32 @@ func TestWhatAKilledNodeSaidIsNoWord(t *testing.T) {
 	})
 }
 
+// TestTheFirstNodeIsKnownFromTheFirstCommitOn looks at what the board began with: who opens it
+// a moment later waits for a word of each clock that it knows of.
+func TestTheFirstNodeIsKnownFromTheFirstCommitOn(t *testing.T) {
+	server := etcdtest.Start(t, "--unsafe-no-fsync")
+	url, c := etcdtest.URL("first", server), client(t, server)
+	one := open(t, url)
+	commit(t, one, in(sp).Set("r", field("a", "1")))
+	got, err := c.Get(t.Context(), "first/", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := map[int64][]string{}
+	for _, kv := range got.Kvs {
+		begun[kv.CreateRevision] = append(begun[kv.CreateRevision], string(kv.Key))
+	}
+	for _, names := range begun {
+		if slices.Contains(names, "first/head") {
+			if !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "first/~clock/") }) {
+				t.Errorf("with its head the board has %v, and no clock", names)
+			}
+			return
+		}
+	}
+	t.Errorf("there is no head: %v", begun)
+}
+
 // keysOfClocks are the names of the keys under which clocks spoke.
 func keysOfClocks(t *testing.T, c *clientv3.Client, prefix string) (names []string) {
 	t.Helper()

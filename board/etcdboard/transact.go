@@ -3,6 +3,7 @@ package etcdboard
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,7 +91,7 @@ func (b *Board) transact(cmps []clientv3.Cmp, ops []clientv3.Op) (outcome, int64
 	}
 	resp, err := b.client.Txn(ctx).
 		If(append(cmps, clientv3.Compare(clientv3.ModRevision(b.idKey()), "=", b.last))...).
-		Then(append(ops, clientv3.OpPut(b.idKey(), id), b.putHead())...).
+		Then(slices.Concat(ops, []clientv3.Op{clientv3.OpPut(b.idKey(), id), b.putHead()}, b.beginClock())...).
 		Else(b.getHead(), clientv3.OpGet(b.idKey())).
 		Commit()
 	switch {
@@ -134,7 +135,7 @@ func (b *Board) resolveOnce(ctx context.Context, id string) (outcome, int64, err
 	never := "not " + id
 	resp, err := b.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(b.idKey()), "=", b.last)).
-		Then(clientv3.OpPut(b.idKey(), never), clientv3.OpDelete(b.placeKey()), b.putHead()).
+		Then(append(b.beginClock(), clientv3.OpPut(b.idKey(), never), clientv3.OpDelete(b.placeKey()), b.putHead())...).
 		Else(clientv3.OpGet(b.idKey()), clientv3.OpDelete(b.placeKey())).
 		Commit()
 	if err != nil {
