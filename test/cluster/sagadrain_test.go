@@ -75,6 +75,9 @@ func (f *fleet) waiting() (list []string) {
 		if l.Outbox > 0 {
 			list = append(list, fmt.Sprintf("%d items in the outbox of partition %d", l.Outbox, l.Partition))
 		}
+		if l.Behind > 0 { // an instance that no event has begun yet is in no list
+			list = append(list, fmt.Sprintf("%d events of %s for partition %d", l.Behind, l.Stream, l.Partition))
+		}
 	}
 	if f.url == "" {
 		return list // the token of a producer shows nothing of the streams
