@@ -428,10 +428,13 @@ type Lease struct {
 	Item  string
 	Owner string
 	Token int64
-	// Until is when it runs out, by this machine's clock: what is left of it is measured, and held
-	// against time.Now, not against the board's Now.
+	// Until is when it runs out, by this machine's clock: what is left of it is measured. See Over.
 	Until time.Time
 }
+
+// Over reports whether the lease has run out. It is told by this machine's clock, never by
+// the board's Now, which may be another's.
+func (l Lease) Over() bool { return !l.Until.After(time.Now()) }
 
 // Alarm is a name with an instant.
 type Alarm struct {

@@ -31,7 +31,7 @@ func (e *Engine) Explain(ctx context.Context, tenant domain.TenantID, id string)
 	} else if held {
 		x.Standing, x.Holder, x.NextMs = domain.StandingLeased, l.Owner, l.Until.UnixMilli()
 		x.Text = fmt.Sprintf("%s runs it (attempt %d); its lease is renewed until it ends", l.Owner, l.Token)
-		if l.Until.Before(time.Now()) { // nothing but a node's next look moves it
+		if l.Over() { // nothing but a node's next look moves it
 			x.NextMs = 0
 			x.Text = fmt.Sprintf("%s took it (attempt %d) and is gone, paused or cut off: its lease ran out at %s, "+
 				"and the task waits for a node that takes it back", l.Owner, l.Token, l.Until.UTC().Format(time.RFC3339))

@@ -163,7 +163,7 @@ func (l *looker) leased(ctx context.Context, p ref, r records, x explained) (exp
 	}
 	x.Standing, x.Holder, x.NextMs = domain.StandingKept, lease.Owner, lease.Until.UnixMilli()
 	x.Text = lease.Owner + " decides what follows"
-	if lease.Until.Before(time.Now()) { // nothing but a node's next look moves it
+	if lease.Over() { // nothing but a node's next look moves it
 		x.NextMs = 0
 		x.Text = fmt.Sprintf("%s was to decide what follows and is gone, paused or cut off: its lease ran out at %s, "+
 			"and the flow waits for a node that takes it back", lease.Owner, lease.Until.UTC().Format(time.RFC3339))

@@ -203,7 +203,7 @@ func (e *Engine) holder(ctx context.Context, tenant domain.TenantID, keys layout
 	}
 	of := p.now().Of
 	lease, held, err := e.board.LeaseOf(ctx, layout.SpaceOf(tenant), shardKey(keys, saga, partitionOf(correlation, of), of))
-	if err != nil || !held || !lease.Until.After(time.Now()) {
+	if err != nil || !held || lease.Over() {
 		return "", err
 	}
 	return lease.Owner, nil

@@ -66,7 +66,7 @@ func (e *Engine) members(ctx context.Context, gone func(key string, lease board.
 			if err != nil {
 				return nil, err
 			}
-			if !held || !lease.Until.After(time.Now()) {
+			if !held || lease.Over() {
 				gone(key, lease, held)
 				continue
 			}

@@ -203,7 +203,7 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 				return nil, err
 			}
 			l.Behind += uint64(l.Aside)
-			if held && lease.Until.After(time.Now()) {
+			if held && !lease.Over() {
 				l.Owner = lease.Owner
 			}
 			list = append(list, l)

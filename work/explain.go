@@ -264,7 +264,7 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 	}
 	x.Standing, x.NextMs = domain.StandingLeased, l.Until.UnixMilli()
 	x.Text = fmt.Sprintf("%s runs attempt %d; its lease is renewed until it ends", l.Owner, l.Token)
-	if l.Until.Before(time.Now()) { // nothing but a node's next look moves it
+	if l.Over() { // nothing but a node's next look moves it
 		x.NextMs = 0
 		x.Text = fmt.Sprintf("%s took it for attempt %d and is gone, paused or cut off: its lease ran out at %s, "+
 			"and the job waits for a node that takes it back", l.Owner, l.Token, l.Until.UTC().Format(time.RFC3339))
