@@ -151,7 +151,8 @@ type Embedded struct {
 func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
 	hooks.Version = cmp.Or(hooks.Version, "dev")
 	ascii := onlyASCII(os.Getenv)
-	std.Out, std.Err = page{std.Out, ascii}, page{std.Err, ascii}
+	out := &written{to: std.Out}
+	std.Out, std.Err = page{out, ascii}, page{std.Err, ascii}
 	a := &app{std: std, hooks: hooks}
 	root := a.root()
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
@@ -159,7 +160,7 @@ func Main(ctx context.Context, args []string, std Streams, hooks Hooks) int {
 	}
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
-	return a.exit(ctx, c, err)
+	return a.exit(ctx, c, out.instead(err))
 }
 
 // Commands is the tree of all commands, for whoever prints pages of it. They are

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
+	"sync"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -281,6 +285,47 @@ func (p page) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// written is standard output. It keeps the first write that failed: many commands write
+// line by line and ask of none whether it went well, and a list of which half is on a full
+// disk is no list.
+type written struct {
+	to io.Writer
+
+	mu  sync.Mutex
+	err error
+}
+
+func (w *written) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	if err == nil || errors.Is(err, syscall.EPIPE) { // a reader who has seen enough is no fault
+		return n, err
+	}
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		err = failed.Err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = domain.Unavailablef("standard output cannot be written: %v; what is there is not all", err)
+	}
+	return n, w.err
+}
+
+// instead is what a command ends with: what it says itself, unless not all that it wrote
+// arrived. Other faults come of that; how a script ended is still told.
+func (w *written) instead(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	own := (*exitError)(nil)
+	switch {
+	case w.err == nil:
+		return err
+	case errors.As(err, &own) && own.code != 0:
+		return &exitError{own.code, strings.TrimSpace(own.text + "\n" + w.err.Error())}
+	}
+	return w.err
+}
+
 // plainSigns are for the signs of ours that a terminal without Unicode would show as dirt,
 // one for one, so that columns stay. What others wrote stays as it is.
 var plainSigns = map[rune]rune{'…': '*', '│': '|', '█': '#', '░': '.', '▒': '=', '—': '-', '→': '>', '↻': '*', '·': '-', '×': 'x'}
@@ -307,6 +352,14 @@ func bare(w io.Writer) io.Writer {
 		return p.to
 	}
 	return w
+}
+
+// beneath is the stream of the process itself.
+func beneath(w io.Writer) io.Writer {
+	if out, ok := bare(w).(*written); ok {
+		return out.to
+	}
+	return bare(w)
 }
 
 // clock shows a time in Unix milliseconds, with its zone, as RFC 3339 but for the space; 0

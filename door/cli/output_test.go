@@ -1,10 +1,14 @@
 package cli_test
 
 import (
+	"bytes"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/door/cli"
 )
 
 // hostile is a text by which strangers try to act on the terminal of who reads
@@ -49,5 +53,50 @@ func TestLogsActOnNoTerminal(t *testing.T) {
 	}
 	if got := ramet(t, f.hooks(), "", "job", "show", hostile, "--data", dir); got.code == 0 || strings.ContainsAny(got.err, "\x1b\x07") {
 		t.Errorf("what was typed wrong: got %q", got.err)
+	}
+}
+
+// fullDisk takes some bytes and is full then, as a file is to which output was redirected.
+type fullDisk struct{ room int }
+
+func (f *fullDisk) Write(b []byte) (int, error) {
+	if f.room -= len(b); f.room >= 0 || len(b) == 0 {
+		return len(b), nil
+	}
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+}
+
+// TestOutputThatIsNotAllThere is told, by whatever a command writes it; how a script ended is told besides.
+func TestOutputThatIsNotAllThere(t *testing.T) {
+	f := newFakeNode()
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args  []string
+		room  int
+		input string
+		code  int
+	}{
+		{args: []string{"job", "submit", "-", "--type", "shell"}, input: "out a line", code: 7},
+		{args: []string{"job", "list"}, code: 7},
+		{args: []string{"job", "list"}, room: 1 << 10},
+		{args: []string{"job", "list", "-o", "name"}, code: 7},
+		{args: []string{"job", "list", "-o", "json"}, code: 7},
+		{args: []string{"job", "list", "-o", "yaml"}, code: 7},
+		{args: []string{"job", "list", "-o", "json", "--fields", "id"}, room: 5, code: 7},
+		{args: []string{"job", "logs", "1"}, code: 7},
+		{args: []string{"info"}, code: 7},
+		{args: []string{"job", "--help"}, code: 7},
+		{args: []string{"config", "example"}, room: 100, code: 7},
+		{args: []string{"completion", "bash"}, room: 100, code: 7},
+		{args: []string{"version"}, code: 7},
+		{args: []string{"run", "-", "--type", "shell"}, input: "out a line", code: 7},
+		{args: []string{"run", "-", "--type", "shell"}, input: "out a line\nfail", code: 1},
+	} {
+		var errs bytes.Buffer
+		code := cli.Main(t.Context(), append(c.args, "--data", dir), cli.Streams{In: strings.NewReader(c.input), Out: &fullDisk{c.room}, Err: &errs}, f.hooks())
+		told := strings.Contains(errs.String(), "standard output cannot be written: no space left on device; what is there is not all\n")
+		if code != c.code || told != (c.code != 0) {
+			t.Errorf("%q: got exit code %d and %q; want %d", c.args, code, &errs, c.code)
+		}
 	}
 }

@@ -38,7 +38,7 @@ func (a *app) whileRead(ctx context.Context, do func(ctx context.Context) error)
 
 // pipe is the descriptor of a stream that is a pipe or a socket.
 func pipe(w io.Writer) (fd int, ok bool) {
-	f, ok := bare(w).(*os.File)
+	f, ok := beneath(w).(*os.File)
 	if !ok {
 		return -1, false
 	}

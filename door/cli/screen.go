@@ -49,7 +49,7 @@ func newScreen(logs, notes io.Writer) *screen {
 // terminal tells whether a stream is one.
 func terminal(w any) (fd int, ok bool) {
 	if stream, ok := w.(io.Writer); ok {
-		w = bare(stream)
+		w = beneath(stream)
 	}
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || !term.IsTerminal(int(f.Fd())) {
