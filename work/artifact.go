@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -54,13 +55,62 @@ type storeError struct{ error }
 
 func (e *storeError) Unwrap() error { return e.error }
 
+// unkept are the jobs of this process whose scripts have done their work and whose end waits
+// for the artifact store, each with why.
+type unkept struct {
+	mu  sync.Mutex
+	why map[ref]error
+}
+
+func (u *unkept) set(job ref, why error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.why == nil {
+		u.why = map[ref]error{}
+	}
+	u.why[job] = why
+}
+
+func (u *unkept) forget(job ref) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.why, job)
+}
+
+func (u *unkept) of(job ref) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.why[job]
+}
+
+// ArtifactsUnkept is how many jobs of this process wait with their end for the artifact store, and
+// why one of them does.
+func (e *Engine) ArtifactsUnkept() (jobs int, why error) {
+	e.unkept.mu.Lock()
+	defer e.unkept.mu.Unlock()
+	for _, why = range e.unkept.why {
+		break
+	}
+	return len(e.unkept.why), why
+}
+
 func ofStore(err error) bool {
 	return errors.Is(err, domain.ErrUnavailable) || errors.Is(err, domain.ErrExhausted)
+}
+
+// sayStore says of an error of the store what those may read who see the job: not where the node
+// has it, by path or address, which the node's own log has.
+func sayStore(err error) string {
+	if errors.Is(err, domain.ErrExhausted) {
+		return "the artifact store is full"
+	}
+	return "the artifact store is away; the node's log says why"
 }
 
 // keepArtifacts puts what a script has left into the store. While that is away, or full,
 // the job's end waits: the script has done its work, and is not run again for that.
 func (x *run) keepArtifacts(out script.Outcome) script.Outcome {
+	defer x.r.e.unkept.forget(x.ref())
 	for try := 0; ; try++ {
 		set, err := x.putArtifacts()
 		switch {
@@ -74,11 +124,12 @@ func (x *run) keepArtifacts(out script.Outcome) script.Outcome {
 			out.Verdict, out.Invalid, out.Error = script.Errored, true, err.Error()
 			return out
 		}
+		x.r.e.unkept.set(x.ref(), err)
 		next := pause.Doubled(storeMin, storeMax, try)
 		if try == 0 {
 			x.r.log.Warn("artifacts not kept: the job's end waits for the store", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space), "err", err)
 		}
-		x.log.Log("ramet", fmt.Appendf(nil, "artifacts are not kept yet, which is tried again %s: %v", after(next), err))
+		x.log.Log("ramet", fmt.Appendf(nil, "artifacts are not kept yet, which is tried again %s: %v", after(next), sayStore(err)))
 		pause.For(x.Ctx, next)
 	}
 }
@@ -449,7 +500,8 @@ func fetchFile(ctx context.Context, store artifact.Store, t domain.TenantID, f d
 // awaitStore puts a job aside that could not be given what it needs, because the store is
 // away. That is no loss: it is tried again, however long it takes.
 func (x *run) awaitStore(b *board.Batch, err error) ended {
-	now, text := x.r.e.board.Now(), "put back: "+err.Error()
+	x.r.log.Warn("artifacts not fetched: the job waits for the store", "job", x.Claimed.Item, "context", uint32(x.Claimed.Space), "err", err)
+	now, text := x.r.e.board.Now(), "put back, as what it needs of others cannot be had: "+sayStore(err)
 	x.later(b, now, now.Add(storeMax), text)
 	return ended{status: domain.JobStarted, text: text}
 }

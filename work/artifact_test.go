@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,11 +29,12 @@ import (
 type awayStore struct {
 	artifact.Store
 	puts, opens atomic.Int32 // that fail still
+	why         error        // nil: it is away
 }
 
 func (s *awayStore) Put(ctx context.Context, t domain.TenantID, src io.ReadSeeker) (artifact.Blob, error) {
 	if s.puts.Add(-1) >= 0 {
-		return artifact.Blob{}, domain.Unavailablef("the store is away")
+		return artifact.Blob{}, cmp.Or(s.why, domain.Unavailablef("the store is away"))
 	}
 	return s.Store.Put(ctx, t, src)
 }
@@ -208,6 +210,39 @@ func TestArtifactsWaitForTheirStore(t *testing.T) {
 		r.want(2, domain.JobFinished, "")
 		if j := r.show(2); j.Losses != 0 || j.Failures != 0 || r.read["1/a"] == "" {
 			t.Errorf("got %d losses, %d failures, %v: a store that is away is nobody's fault", j.Losses, j.Failures, r.read)
+		}
+	})
+}
+
+// What waits for a full store is told to who sees the job and to the operator, and only the
+// operator learns where the store is.
+func TestAFullStoreIsTold(t *testing.T) {
+	withArtifacts(t, work.Config{}, func(r *artifactRig) {
+		r.store.why = fmt.Errorf("artifact store: %w: %w", domain.ErrExhausted, &os.PathError{Op: "write", Path: "/secret/place", Err: syscall.ENOSPC})
+		r.store.puts.Store(1 << 30)
+		r.submit(r.leaves(1, func(dir string) { write(dir+"/a", "x", 0o644) }, "a"))
+		time.Sleep(time.Minute)
+		x, err := r.engine.Explain(t.Context(), tenant, key(1))
+		want := "; its script has done its work, and what it left waits until it can be kept: the artifact store is full"
+		if err != nil || !strings.HasSuffix(x.Text, want) {
+			t.Errorf("got %q, %v; want %q at its end", x.Text, err, want)
+		}
+		jobs, why := r.engine.ArtifactsUnkept()
+		if jobs != 1 || !errors.Is(why, syscall.ENOSPC) || !strings.Contains(why.Error(), "/secret/place") {
+			t.Errorf("got %d jobs, %v", jobs, why)
+		}
+		r.store.puts.Store(0)
+		r.want(1, domain.JobFinished, "")
+		if jobs, why := r.engine.ArtifactsUnkept(); jobs != 0 {
+			t.Errorf("got %d jobs, %v once there was room", jobs, why)
+		}
+		page, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprint(page)
+		if !strings.Contains(text, "the artifact store is full") || strings.Contains(text, "secret") {
+			t.Errorf("the job's log says %s", text)
 		}
 	})
 }

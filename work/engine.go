@@ -108,6 +108,7 @@ type Engine struct {
 	turns  lookTurns
 	flows  knownFlows
 	kept   kept
+	unkept unkept
 	rooms  rooms
 	waits  waitings
 	crowds crowds

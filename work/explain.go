@@ -269,6 +269,9 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 		x.Text = fmt.Sprintf("%s took it for attempt %d and is gone, paused or cut off: its lease ran out at %s, "+
 			"and the job waits for a node that takes it back", l.Owner, l.Token, l.Until.UTC().Format(time.RFC3339))
 	}
+	if why := e.unkept.of(ref{space, j.Key()}); why != nil {
+		x.Text += "; its script has done its work, and what it left waits until it can be kept: " + sayStore(why)
+	}
 	if j.Cancel != "" {
 		x.Text += "; it has been told to stop"
 	}

@@ -251,6 +251,7 @@ func (a *app) infoCommand() *cobra.Command {
 					t.field("stream error", i.StreamError)
 					t.field("disk error", i.DiskError)
 					t.field("archive error", i.ArchiveError)
+					t.field("artifact error", i.ArtifactError)
 					t.field("stream", i.Stream)
 					t.field("stream durability", i.StreamDurability)
 					for _, s := range i.Sizes {
