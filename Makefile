@@ -94,8 +94,9 @@ clocks: ## the clock of a node jumps by seconds and by an hour while it works, e
 	RAMET_TEST_SERVERS=required RAMET_CLOCKS=1 $(GOTESTSUM) --format testname -- -timeout 60m ./test/clocks
 
 .PHONY: kill
-kill: clocks ## 200 rounds of kill -9 under load: embedded, Redis, etcd with its leader, two sites over each bus, sagas, durable scripts, damaged files, a witness outside; 1,000 seeds of messages in simulation; and what `make clocks` does
+kill: clocks ## 200 rounds of kill -9 under load: embedded, Redis, etcd with its leader, two sites over each bus, sagas, durable scripts, damaged files, a witness outside; 20 of backups; 1,000 seeds of messages in simulation; and what `make clocks` does
 	RAMET_TEST_SERVERS=required RAMET_KILL_ROUNDS=200 $(GOTESTSUM) --format testname -- -timeout 150m -run Kill ./test/cluster
+	RAMET_TEST_SERVERS=required RAMET_KILL_ROUNDS=20 $(GOTESTSUM) --format testname -- -timeout 30m -run Kill ./test/upgrade
 	RAMET_SIM_SEEDS=1000 $(GOTESTSUM) --format testname -- -timeout 60m -run 'TestSimulation$$' ./post
 
 .PHONY: drill

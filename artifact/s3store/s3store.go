@@ -204,9 +204,11 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Blobs implements [artifact.Store].
+// Blobs implements [artifact.Store]. It removes on its way the parts that crashes left of what
+// was being put.
 func (s *Store) Blobs(ctx context.Context, t domain.TenantID) iter.Seq2[artifact.Blob, error] {
 	return func(yield func(artifact.Blob, error) bool) {
+		s.clear(ctx, t, time.Now().Add(-artifact.Grace))
 		listing, stop := context.WithCancel(ctx)
 		defer stop()
 		prefix := s.key(t, "")
@@ -223,6 +225,27 @@ func (s *Store) Blobs(ctx context.Context, t domain.TenantID) iter.Seq2[artifact
 				return
 			}
 		}
+	}
+}
+
+// clear removes what was begun in parts before an instant. No list of a bucket shows such parts,
+// and they are paid for as if they were files. What fails is tried by the next look: a login may
+// have all rights but that to list them, and is told by nothing else that goes wrong.
+func (s *Store) clear(ctx context.Context, t domain.TenantID, before time.Time) {
+	for key, upload := "", ""; ; {
+		page, err := s.core.ListMultipartUploads(ctx, s.bucket, s.key(t, ""), key, upload, "", 0)
+		if err != nil {
+			return
+		}
+		for _, u := range page.Uploads {
+			if u.Initiated.Before(before) && artifact.ValidateSum(path.Base(u.Key)) == nil {
+				_ = s.core.AbortMultipartUpload(ctx, s.bucket, u.Key, u.UploadID)
+			}
+		}
+		if !page.IsTruncated || page.NextKeyMarker == key && page.NextUploadIDMarker == upload {
+			return
+		}
+		key, upload = page.NextKeyMarker, page.NextUploadIDMarker
 	}
 }
 

@@ -2,16 +2,21 @@ package s3store_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/artifact"
 	"github.com/ramet-run/ramet/artifact/artifacttest"
@@ -145,6 +150,80 @@ func TestRefusals(t *testing.T) {
 	s = open(t, "s3://bucket?region=x&endpoint="+full.URL)
 	if _, err := s.Put(t.Context(), 7, strings.NewReader("y")); !errors.Is(err, domain.ErrExhausted) {
 		t.Errorf("where there is no room: got %v", err)
+	}
+}
+
+// fullAfter is a server in front of another that has no room for a part with a number, or a later one.
+func fullAfter(t *testing.T, server string, part int, full *atomic.Bool, met func()) *httptest.Server {
+	to, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n, _ := strconv.Atoi(r.URL.Query().Get("partNumber")); n >= part && full.Load() {
+			_, _ = io.Copy(io.Discard, r.Body)
+			met()
+			w.WriteHeader(http.StatusInsufficientStorage)
+			fmt.Fprint(w, `<Error><Code>XMinioStorageFull</Code><Message>full</Message></Error>`)
+			return
+		}
+		through.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return front
+}
+
+// A bucket that has no room in the midst of a file keeps nothing of it, and what was left behind by who could not
+// tell it to forget the beginning is removed once it is old. There is room again, and the file is put.
+func TestFullInTheMidst(t *testing.T) {
+	login(t, s3test.Secret)
+	server := s3test.Start(t)
+	u, err := url.Parse(server.URL("full"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var full atomic.Bool
+	full.Store(true)
+	met := func() {}
+	q := u.Query()
+	q.Set("endpoint", fullAfter(t, q.Get("endpoint"), 2, &full, func() { met() }).URL)
+	u.RawQuery = q.Encode()
+	s, data := open(t, u.String()), make([]byte, 40<<20)
+	if _, err := s.Put(t.Context(), 7, bytes.NewReader(data)); !errors.Is(err, domain.ErrExhausted) {
+		t.Fatalf("got %v, want that there is no room", err)
+	}
+	nothing := func() {
+		t.Helper()
+		for b, err := range s.Blobs(t.Context(), 7) {
+			t.Errorf("%+v is there, %v", b, err)
+		}
+	}
+	nothing()
+	if begun, err := s.Begun(t.Context(), 7); err != nil || len(begun) > 0 {
+		t.Errorf("%q is left of it, %v", begun, err)
+	}
+
+	// Somebody who is gone in the midst tells nobody.
+	ctx, gone := context.WithCancel(t.Context())
+	met = gone
+	if _, err := s.Put(ctx, 7, bytes.NewReader(data)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	for _, c := range []struct {
+		before time.Duration
+		left   int
+	}{{-time.Hour, 1}, {time.Hour, 0}} {
+		s.Clear(t.Context(), 7, time.Now().Add(c.before))
+		if begun, err := s.Begun(t.Context(), 7); err != nil || len(begun) != c.left {
+			t.Errorf("%q is left, %v; want %d", begun, err, c.left)
+		}
+	}
+	nothing()
+	met = func() {}
+	full.Store(false)
+	if b, err := s.Put(t.Context(), 7, bytes.NewReader(data)); err != nil || b.Size != int64(len(data)) {
+		t.Errorf("once there is room: got %+v, %v", b, err)
 	}
 }
 
