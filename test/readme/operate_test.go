@@ -1,6 +1,7 @@
 package readme
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,25 @@ ramet context grant 1 12 --role admin >/dev/null
 echo 'echo refused; exit 1' >job.sh
 ramet job submit job.sh --id 2001 --key twelve.key >/dev/null
 until ramet archive show 12:2001 >/dev/null 2>&1; do sleep 0.1; done
+`
+
+// sites are two of the page about them: acme, where its commands are given, and bolt, where a context is for acme.
+const sites = `export RAMET_DATA=acme
+ramet serve --data acme --name acme --listen none --bus 'nats:?leaf_listen=127.0.0.1:0' >acme.log 2>&1 &
+ramet info --start-wait 1m >/dev/null
+link=$(sed -n 's/.*msg="NATS server listens".* sites=\([0-9.:]*\).*/\1/p' acme.log)
+ramet serve --data bolt --name bolt --listen none --bus "nats:?leaf=nats://$link" >bolt.log 2>&1 &
+ramet info --data bolt --start-wait 1m >/dev/null
+ramet peer card --name acme >acme.json
+ramet peer card --name bolt --data bolt >bolt.json
+ramet peer add bolt.json >/dev/null
+ramet peer add acme.json --data bolt >/dev/null
+ramet context create --id 7 --data bolt >/dev/null
+ramet context grant 7 2 --role admin --data bolt >/dev/null
+echo 'print("a report")' >report.py
+printf 'jobs:\n- {id: 1, script_type: shell, script: exit 0}\n- {id: 2, script_type: shell, script: exit 0, dependends: [1]}\n' >jobs.yaml
+printf 'name: nightly\nsteps:\n- {name: one, script_type: shell, script: exit 0}\n' >nightly.yaml
+printf 'name: survey\nsteps:\n- {name: one, script_type: shell, script: exit 0, at: 7@bolt}\n' >survey.yaml
 `
 
 // operating are the pages for who runs nodes, each with the world that it takes for granted. It is given
@@ -85,8 +105,27 @@ var operating = map[string]func(t *testing.T, dir string) world{
 		return world{names: []string{"https://ramet.example.com:7480", "https://" + door}, before: "export SSL_CERT_FILE=" + cert.CA + "\n" +
 			strings.Replace(node, "--name nina --listen none", serve, 1) + "unset RAMET_DATA\ncp home/operator.key me.key\n"}
 	},
+	"encryption.md": func(t *testing.T, dir string) world {
+		if err := os.MkdirAll(filepath.Join(dir, "etc/ramet"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return world{before: "echo '{}' >ramet.yaml\n" + strings.Replace(node, "--listen none", "--listen none --config ramet.yaml", 1) +
+			"ramet context create --id 7 >/dev/null\n"}
+	},
+	"console.md": func(t *testing.T, _ string) world {
+		return world{before: strings.Replace(node, "--listen none", "--listen "+testport.Free(t), 1) + "ramet actor new --file alice.key >/dev/null\n"}
+	},
+	"federation.md": func(t *testing.T, dir string) world {
+		if err := os.MkdirAll(filepath.Join(dir, "etc/nats"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return world{names: []string{"/etc/nats", filepath.Join(dir, "etc/nats")}, before: sites}
+	},
 	"logs.md": func(*testing.T, string) world { return world{before: node} },
 }
+
+// byTheirOwn are further such pages, which tests of their own run.
+var byTheirOwn = []string{"metrics.md", "keep.md", "upgrade.md", "tracing.md", "hardening.md"}
 
 // aside are the blocks that no page's test runs: each by its page and first line, with the reason, and what is held of it instead.
 var aside = []struct {
@@ -103,6 +142,11 @@ var aside = []struct {
 	{"install.md", "apt install", "another machine, under systemd; test/release makes that package and looks into it", nil},
 	{"install.md", "FROM python", "Docker; test/release runs the program as the image would", nil},
 	{"install.md", "scripts/release v1.2.3", "test/release runs it", nil},
+	{"upgrade.md", "the board stays as older nodes", "what nodes of two versions log; test/upgrade has them", nil},
+	{"upgrade.md", "ramet: data folder /var/lib/ramet has format 2", "what a version says that is older than the folder; test/upgrade has one", nil},
+	{"federation.md", "acme:  ramet serve", "two machines, and a certificate; examples/two-sites starts two without, and tests of bus/natsbus with", nil},
+	{"federation.md", "# /etc/nats/nats-server.conf", "lines of a nats-server's own file, which bus/natsbus starts one with", nil},
+	{"federation.md", "dispatched ──>", "a drawing", nil},
 	{"metrics.md", "scrape_configs:", "Prometheus; its own tool reads the whole file of deploy/prometheus in the tests of telemetry", isYAML},
 }
 
@@ -185,7 +229,12 @@ func TestEachBlockOfOperatingIsRunOrSetAside(t *testing.T) {
 		t.Fatalf("got %q, %v", pages, err)
 	}
 	used := make([]bool, len(aside))
-	for _, path := range append(pages, "../../docs/install.md", "../../docs/metrics.md", "../../docs/logs.md") {
+	for _, page := range slices.Concat(slices.Collect(maps.Keys(operating)), byTheirOwn) {
+		if !strings.HasPrefix(page, "operate/") {
+			pages = append(pages, "../../docs/"+page)
+		}
+	}
+	for _, path := range pages {
 		page := strings.TrimPrefix(path, "../../docs/")
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -202,7 +251,7 @@ func TestEachBlockOfOperatingIsRunOrSetAside(t *testing.T) {
 					}
 				}
 			}
-			if _, runs := operating[page]; !set && !(runs || page == "metrics.md") || !set && !isRun(blocks, i) {
+			if _, runs := operating[page]; !set && !(runs || slices.Contains(byTheirOwn, page)) || !set && !isRun(blocks, i) {
 				t.Errorf("%s: this block is not run: make it one of kind sh, or set it aside with a reason:\n%s", page, b[0])
 			}
 		}
@@ -222,8 +271,7 @@ func isRun(blocks [][]string, i int) bool {
 	case "text":
 		return i > 0 && blocks[i-1][1] == "sh"
 	case "yaml":
-		m := nameLine.FindStringSubmatch(blocks[i][2])
-		return m != nil && slices.ContainsFunc(blocks, func(b []string) bool { return b[1] == "sh" && strings.Contains(b[2], m[1]) })
+		return slices.ContainsFunc(blocks, func(b []string) bool { return b[1] == "sh" && strings.Contains(b[2], fileName(blocks[i][2])) })
 	case "go":
 		m := programLine.FindStringSubmatch(blocks[i][2])
 		return m != nil && slices.ContainsFunc(blocks, func(b []string) bool { return b[1] == "sh" && strings.Contains(b[2], "go run "+m[1]+".go") })
