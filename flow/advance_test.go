@@ -27,11 +27,14 @@ type play struct {
 	now    time.Time
 	added  map[string]string
 	whens  map[string]flow.WhenAnswer
+	untils map[string]flow.WhenAnswer
+	lists  map[string]flow.ListAnswer
 	banned bool
 	jobs   domain.JobID
 	units  map[domain.JobID]string // what each job does: "step" or "step:unit"
 	of     map[domain.JobID]int    // the step of each
 	made   []string                // by the last step
+	anew   []string                // steps that began anew in the last step
 	ended  map[domain.JobID]bool
 	orders int
 	parts  *parts // the same flow in parts; nil: it is not played so
@@ -40,6 +43,7 @@ type play struct {
 func newPlay(t *testing.T, b *domain.Blueprint) *play {
 	t.Helper()
 	p := &play{T: t, plan: flow.NewPlan(b), now: time.UnixMilli(1_000_000), added: map[string]string{}, whens: map[string]flow.WhenAnswer{},
+		untils: map[string]flow.WhenAnswer{}, lists: map[string]flow.ListAnswer{},
 		units: map[domain.JobID]string{}, of: map[domain.JobID]int{}, ended: map[domain.JobID]bool{}}
 	p.parts = newParts(p.plan)
 	return p
@@ -53,9 +57,9 @@ func (p *play) step(f flow.Facts) {
 	if len(p.ended)%3 > 0 { // else all steps are looked through for the jobs
 		f.Of = p.of
 	}
-	p.made = nil
+	p.made, p.anew = nil, nil
 	for {
-		f.Whens = map[int]flow.WhenAnswer{}
+		f.Whens, f.Untils, f.Lists = map[int]flow.WhenAnswer{}, map[int]flow.WhenAnswer{}, map[int]flow.ListAnswer{}
 		next, d := p.ask(f)
 		again := f
 		again.Ended, again.Orders = nil, nil
@@ -71,7 +75,7 @@ func (p *play) step(f flow.Facts) {
 // ask is one Advance with all conditions answered.
 func (p *play) ask(f flow.Facts) (flow.State, flow.Decisions) {
 	p.Helper()
-	for range len(p.plan.Steps) + 1 {
+	for range 3*len(p.plan.Steps) + 1 {
 		before := fmt.Sprintf("%+v", p.state)
 		next, d := flow.Advance(p.plan, p.state, f)
 		next2, d2 := flow.Advance(p.plan, p.state, f)
@@ -82,8 +86,20 @@ func (p *play) ask(f flow.Facts) (flow.State, flow.Decisions) {
 			p.Fatalf("Advance changed the state that it was given:\n%s\n%s", before, after)
 		}
 		p.compare(f, next, d)
-		if len(d.Ask) == 0 {
+		if len(d.Ask)+len(d.AskUntil)+len(d.AskList) == 0 {
 			return next, d
+		}
+		for _, i := range d.AskUntil {
+			if _, twice := f.Untils[i]; twice {
+				p.Fatalf("step %d is asked for twice whether it is enough", i)
+			}
+			f.Untils[i] = p.untils[p.plan.Steps[i].Name]
+		}
+		for _, i := range d.AskList {
+			if _, twice := f.Lists[i]; twice {
+				p.Fatalf("step %d is asked for its list twice", i)
+			}
+			f.Lists[i] = p.lists[p.plan.Steps[i].Name]
 		}
 		for _, i := range d.Ask {
 			if _, twice := f.Whens[i]; twice {
@@ -118,6 +134,9 @@ func (p *play) take(next flow.State, d flow.Decisions) {
 		}
 		p.units[u.Job] = name
 		p.made = append(p.made, name)
+	}
+	for _, i := range d.Anew {
+		p.anew = append(p.anew, p.plan.Steps[i].Name)
 	}
 	for _, j := range d.Again {
 		delete(p.ended, j)

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -28,6 +29,7 @@ func TestAdvanceKeepsItsPromises(t *testing.T) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			c := chance{rand.New(rand.NewPCG(seed, 2))}
 			b := c.anyPlan()
+			c.more(b)
 			b.OnError = []domain.OnError{domain.OnErrorAbort, domain.OnErrorContinue}[c.IntN(2)]
 			if err := blueprints.ValidateFields(b); err != nil {
 				t.Fatal(err)
@@ -93,6 +95,26 @@ func (c chance) anyPlanOf(n, dense int) *domain.Blueprint {
 	return b
 }
 
+// more makes approvals wait for a time only, and some steps of one job ones that are repeated, or
+// done for a list: what a play answers for, and a simulation would have to compute.
+func (c chance) more(b *domain.Blueprint) {
+	for i := range b.Steps {
+		switch s := &b.Steps[i]; {
+		case s.Kind == domain.StepApproval && c.yes(60):
+			s.Approval = &domain.Approval{Deadline: domain.Span(1 + c.IntN(60)),
+				OnDeadline: []domain.OnDeadline{"", domain.DeadlineReject, domain.DeadlineApprove, domain.DeadlineFail}[c.IntN(4)]}
+			if c.yes(50) {
+				s.Approval.Answers = []domain.TypedField{{Name: "size", Default: new("7")}}
+			}
+		case s.KindOr() != domain.StepSingle:
+		case c.yes(25):
+			s.Repeat = &domain.Repeat{Until: "enough", Max: 1 + c.IntN(4), Every: domain.Span(c.IntN(3) * 5)}
+		case c.yes(25):
+			s.Each, s.Window = "elements", c.IntN(4)
+		}
+	}
+}
+
 // randomPlay is one run.
 type randomPlay struct {
 	*play
@@ -120,6 +142,8 @@ func (r *randomPlay) fact() {
 	}
 	for _, s := range r.plan.Steps {
 		r.whens[s.Name] = []flow.WhenAnswer{{Holds: true}, {Holds: true}, {}, {Err: "cannot be told"}}[r.IntN(4)]
+		r.untils[s.Name] = []flow.WhenAnswer{{Holds: true}, {}, {}, {}, {Err: "cannot be told"}}[r.IntN(5)]
+		r.lists[s.Name] = []flow.ListAnswer{{}, {Count: 1}, {Count: r.Int64N(9), First: r.IntN(3)}, {Count: 4}, {Err: "no list"}}[r.IntN(5)]
 	}
 	r.play.step(f)
 	r.check(&before, &f)
@@ -167,6 +191,9 @@ func (r *randomPlay) check(before *flow.State, f *flow.Facts) {
 	for i := range r.state.Steps {
 		s, st := &r.plan.Steps[i], &r.state.Steps[i]
 		open += len(st.Open)
+		if slices.Contains(r.anew, s.Name) {
+			maps.DeleteFunc(r.parts, func(key string, _ domain.JobID) bool { return strings.HasPrefix(key, s.Name+":") })
+		}
 		r.checkUnits(s, st)
 		if made[s.Name] && len(st.Open) > st.Split.Window {
 			r.Errorf("step %s: %d units are open, the window is %d", s.Name, len(st.Open), st.Split.Window)
@@ -220,7 +247,7 @@ func (r *randomPlay) checkUnits(s *domain.Step, st *flow.StepState) {
 		for _, u := range units {
 			all = all.Add(u.Start, u.End)
 			count += u.End - u.Start + 1
-			key := fmt.Sprint(s.Name, ":", u.Start)
+			key := fmt.Sprint(s.Name, ":", u.Start, " in round ", st.Round)
 			if was, there := r.parts[key]; there && was != u.Job {
 				r.Errorf("unit %s was made twice, as job %d and %d", key, was, u.Job)
 			}
@@ -273,6 +300,9 @@ func (r *randomPlay) checkEnd(open int) {
 func (r *randomPlay) drain() {
 	r.banned = false
 	no := false
+	for name := range r.untils {
+		r.untils[name] = flow.WhenAnswer{Holds: true}
+	}
 	for range 300 {
 		before := r.state
 		var f flow.Facts

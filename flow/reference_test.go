@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/work"
 )
@@ -133,7 +134,7 @@ func (a *referee) full(st *StepState) bool {
 // after all that it waits for, unless the flow aborts in it: that changes what
 // becomes of steps before.
 func (a *referee) steps() {
-	a.d.Ask, a.d.Abort, a.d.Stop = nil, nil, nil
+	a.d.Ask, a.d.AskUntil, a.d.AskList, a.d.Abort, a.d.Stop, a.d.WakeAt = nil, nil, nil, nil, nil, time.Time{}
 	done := true      // all steps of smaller phases are
 	phase := 0        // of the step before
 	phaseDone := true // all steps of that phase so far
@@ -179,6 +180,7 @@ func (a *referee) wakeStep(i int, phasesDone bool) {
 		a.end(i, domain.StepSkipped, "as asked")
 	case !phasesDone || a.early(a.p.After) || a.early(s.After) || a.f.Banned:
 	case s.When != "" && !a.when(i):
+	case s.Each != "" && !a.list(i):
 	default:
 		a.open(i)
 	}
@@ -217,10 +219,26 @@ func (a *referee) when(i int) bool {
 	return false
 }
 
+// list reports whether the list of a step is known; where it is not, or cannot be had, the
+// step has been dealt with.
+func (a *referee) list(i int) bool {
+	answer, known := a.f.Lists[i]
+	switch {
+	case !known:
+		a.d.AskList = append(a.d.AskList, i)
+	case answer.Err != "":
+		a.end(i, domain.StepErrored, answer.Err)
+		a.mayAbort(i, &Unit{Outcome: string(work.OutcomeErrored)})
+	default:
+		return true
+	}
+	return false
+}
+
 // end ends a step.
 func (a *referee) end(i int, status domain.StepStatus, text string) {
 	st := &a.s.Steps[i]
-	st.Status, st.Text, st.EndMs = status, cut(text), a.f.Now.UnixMilli()
+	st.Status, st.Text, st.EndMs, st.RoundMs = status, cut(text), a.f.Now.UnixMilli(), 0
 }
 
 // open begins a step.
@@ -229,6 +247,10 @@ func (a *referee) open(i int) {
 	st.Status, st.SinceMs, st.Text = domain.StepOpen, a.f.Now.UnixMilli(), ""
 	if s.KindOr() == domain.StepApproval {
 		st.Status, st.Text = domain.StepRunning, "waits for somebody to approve or reject it"
+		if s.Approval != nil && s.Approval.Deadline != 0 {
+			st.DueMs = a.f.Now.Add(s.Approval.Deadline.Time()).UnixMilli()
+		}
+		a.awaitPerson(i)
 		return
 	}
 	split, retries, err := splitOf(s, a.f.Added, st.Change)
@@ -236,6 +258,14 @@ func (a *referee) open(i int) {
 		a.end(i, domain.StepErrored, err.Error())
 		a.mayAbort(i, &Unit{Outcome: string(work.OutcomeErrored)})
 		return
+	}
+	word := "range"
+	if s.Each != "" {
+		split.Total, split.End, st.List = a.f.Lists[i].Count, a.f.Lists[i].Count-1, a.f.Lists[i].First
+		word = "list"
+	}
+	if s.Repeat != nil {
+		st.Round = 1
 	}
 	st.Change = nil
 	st.Split, st.At, st.Next = split, split.Start, split.Start
@@ -246,7 +276,7 @@ func (a *referee) open(i int) {
 		st.Next = s.Pack.FirstID
 	}
 	if !st.left() {
-		a.end(i, domain.StepSucceeded, "there is nothing to do in its range")
+		a.end(i, domain.StepSucceeded, "there is nothing to do in its "+word)
 	}
 }
 
@@ -262,10 +292,15 @@ func (a *referee) endStep(i int) {
 	if s.KindOr() == domain.StepApproval {
 		if a.s.Cancelled != "" || a.stopped(i) {
 			a.end(i, domain.StepSkippedByError, "nobody decided before the flow ended")
+		} else {
+			a.awaitPerson(i)
 		}
 		return
 	}
 	if st.left() && !a.stopped(i) && !a.full(st) {
+		return
+	}
+	if s.Repeat != nil && len(st.Bad) == 0 && a.goesOn(i) {
 		return
 	}
 	faults, failures := 0, 0
@@ -299,6 +334,80 @@ func (a *referee) endStep(i int) {
 	}
 }
 
+// awaitPerson ends an approval whose time is up.
+func (a *referee) awaitPerson(i int) {
+	st := &a.s.Steps[i]
+	if st.DueMs == 0 || a.early(domain.Instant(st.DueMs)) {
+		return
+	}
+	ap := a.p.Steps[i].Approval
+	text := fmt.Sprintf("nobody decided it within %s", ap.Deadline.Time())
+	st.Result = map[string]string{"by": "deadline", "comment": text}
+	switch ap.OnDeadline {
+	case domain.DeadlineApprove:
+		for _, f := range ap.Answers {
+			st.Result[f.Name] = *f.Default
+		}
+		a.end(i, domain.StepSucceeded, text+", which approves it")
+	case domain.DeadlineFail:
+		a.end(i, domain.StepErrored, text)
+		a.mayAbort(i, &Unit{Outcome: string(work.OutcomeErrored)})
+	default:
+		a.reject(i, text+", which rejects it")
+	}
+}
+
+// goesOn reports whether a step is repeated whose round has ended well, or has been dealt with.
+func (a *referee) goesOn(i int) bool {
+	s, st := &a.p.Steps[i], &a.s.Steps[i]
+	answer, known := a.f.Untils[i]
+	switch {
+	case st.RoundMs != 0:
+	case !known:
+		a.d.AskUntil = append(a.d.AskUntil, i)
+		return true
+	case answer.Err != "":
+		a.end(i, domain.StepErrored, "repeat.until: "+answer.Err)
+		a.mayAbort(i, &Unit{Outcome: string(work.OutcomeErrored)})
+		return true
+	case answer.Holds:
+		return false
+	case st.Round >= s.Repeat.Max && !a.stopped(i):
+		text := fmt.Sprintf("it was repeated until %s, which did not hold after %d rounds, all that repeat.max allows", s.Repeat.Until, st.Round)
+		if s.MayFail {
+			a.end(i, domain.StepFailedAccepted, text)
+			return true
+		}
+		a.end(i, domain.StepFailed, text)
+		a.mayAbort(i, &Unit{Outcome: string(work.OutcomeFailed)})
+		return true
+	default:
+		at := a.f.Now.Add(s.Repeat.Every.Time())
+		st.RoundMs = at.UnixMilli()
+		st.Text = fmt.Sprintf("round %d of %d begins at %s: %s does not hold yet", st.Round+1, s.Repeat.Max, at.UTC().Format(time.RFC3339), s.Repeat.Until)
+	}
+	switch {
+	case a.stopped(i):
+		status := domain.StepFailed
+		if a.s.Cancelled != "" || a.s.AbortFault {
+			status = domain.StepErrored
+		}
+		a.end(i, status, fmt.Sprintf("the flow was ended after round %d of it, before %s held", st.Round, s.Repeat.Until))
+	case a.early(domain.Instant(st.RoundMs)):
+	default:
+		a.remember(st)
+		st.Status, st.Text, st.Round, st.RoundMs, st.Done, st.At, st.Next = domain.StepOpen, "", st.Round+1, 0, nil, st.Split.Start, 0
+	}
+	return true
+}
+
+// remember keeps the job of a step whose place the next one takes.
+func (a *referee) remember(st *StepState) {
+	if st.Job != 0 {
+		st.Earlier = st.Earlier.Add(int64(st.Job), int64(st.Job))
+	}
+}
+
 // isFault reports whether a unit ended by an error. One that its flow ended
 // counts as what the flow was aborted for.
 func (a *referee) isFault(u *Unit) bool {
@@ -321,7 +430,7 @@ func (a *referee) stopOpen(i int) {
 
 // makeUnits makes what the windows have room for, earlier steps first.
 func (a *referee) makeUnits() {
-	if len(a.d.Ask) > 0 {
+	if len(a.d.Ask)+len(a.d.AskUntil)+len(a.d.AskList) > 0 {
 		return // called again
 	}
 	room := makeMost
@@ -501,7 +610,12 @@ func (a *referee) decide(i int, o Order) error {
 	case st.Status != domain.StepRunning:
 		return domain.Conflictf("step %s has been decided: it is %s", s.Name, st.Status)
 	}
-	st.Result = map[string]string{"by": fmt.Sprint(uint32(o.By)), "comment": o.Text}
+	answers, err := blueprint.FillAnswers(s.Approval, o.Answers, o.Verb == OrderApprove)
+	if err != nil {
+		return err
+	}
+	st.Result = answers
+	st.Result["by"], st.Result["comment"] = fmt.Sprint(uint32(o.By)), o.Text
 	if o.Verb == OrderApprove {
 		a.end(i, domain.StepSucceeded, "approved by actor "+st.Result["by"])
 		return nil
@@ -510,13 +624,18 @@ func (a *referee) decide(i int, o Order) error {
 	if o.Text != "" {
 		text += ": " + o.Text
 	}
-	if s.MayFail {
+	a.reject(i, text)
+	return nil
+}
+
+// reject ends an approval badly.
+func (a *referee) reject(i int, text string) {
+	if a.p.Steps[i].MayFail {
 		a.end(i, domain.StepFailedAccepted, text)
-		return nil
+		return
 	}
 	a.end(i, domain.StepFailed, text)
 	a.mayAbort(i, &Unit{Outcome: string(work.OutcomeFailed)})
-	return nil
 }
 
 // retry starts again what ended badly.
@@ -570,7 +689,7 @@ func (a *referee) retryStep(i int, failedToo bool) (again, failures int) {
 			continue
 		}
 		again++
-		st.Lost = append(st.Lost, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job})
+		st.Lost = append(st.Lost, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job, Key: u.Key})
 	}
 	st.Bad = kept
 	class := classOf(st.Status)
@@ -582,7 +701,15 @@ func (a *referee) retryStep(i int, failedToo bool) (again, failures int) {
 		}
 		return max(again, 1), failures
 	case (class == fault || class == failure && failedToo) && len(st.Bad) == 0:
-		// It never had jobs: skipped with others, rejected, or by its condition.
+		if rep := a.p.Steps[i].Repeat; rep != nil && st.Round > 0 && st.Round < rep.Max {
+			// A round that ended well is not done again.
+			st.Status, st.Text, st.RoundMs = domain.StepRunning, "", a.f.Now.UnixMilli()
+			return 1, 0
+		}
+		// It never had jobs: skipped with others, rejected, or by its condition. Or it has had all its rounds.
+		if st.Round > 0 {
+			a.d.Anew = append(a.d.Anew, i)
+		}
 		st.reset()
 		return 1, 0
 	case class == failure:
@@ -647,7 +774,7 @@ func (a *referee) mayUpdate(name string, c domain.StepChange) error {
 		return domain.Invalidf("step %s: retries %d: want 0 to %d", name, *c.Retries, domain.MaxRetries)
 	case (c.Size != 0 || c.End != nil || c.Endless != nil) && s.KindOr() != domain.StepPack:
 		return domain.Invalidf("step %s is of kind %s; size, end and endless are those of packs", name, s.KindOr())
-	case c.Window != 0 && s.Shard == nil && s.Pack == nil:
+	case c.Window != 0 && s.Shard == nil && s.Pack == nil && s.Each == "":
 		return domain.Invalidf("step %s is of kind %s; only steps of many jobs have a window", name, s.KindOr())
 	case c.End != nil && *c.End < -1:
 		return domain.Invalidf("step %s: end %d: want 0 or more, or -1 for none", name, *c.End)
