@@ -22,6 +22,7 @@ import (
 
 	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/internal/testbinary"
+	"github.com/ramet-run/ramet/internal/testport"
 )
 
 // patience bounds everything that is waited for. It only keeps what never comes from
@@ -127,15 +128,15 @@ type node struct {
 	data string
 }
 
-func start(t *testing.T, config string) *node {
+func start(t *testing.T, config string, flags ...string) *node {
 	data, err := os.MkdirTemp("", "ramet-traces") // not t.TempDir: its long names do not fit into a socket's 108 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &node{t, data}
 	n.write("ramet.yaml", config)
-	p := exec.Command(ramet, "serve", "--data", data, "--config", filepath.Join(data, "ramet.yaml"), "--listen", "none", "--isolation", "open",
-		"--log-level", "error")
+	p := exec.Command(ramet, append([]string{"serve", "--data", data, "--config", filepath.Join(data, "ramet.yaml"), "--listen", "none", "--isolation", "open",
+		"--log-level", "error"}, flags...)...)
 	p.Stderr = t.Output()
 	if err := leash.Start(p, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -311,6 +312,40 @@ func TestAJobThatIsSentHangsTogether(t *testing.T) {
 	r.under(text(message.SpanId), attempt)
 	if of(attempt, "ramet.context") != "context:7" {
 		t.Errorf("the attempt says %v", attempt.Attributes)
+	}
+}
+
+// TestAFlowOverTwoSitesHangsTogether has a step done by another organisation, whose node tells a collector of its own:
+// the parts of both make one trace.
+func TestAFlowOverTwoSitesHangsTogether(t *testing.T) {
+	here, there := &receiver{T: t, came: make(chan struct{}, 1)}, &receiver{T: t, came: make(chan struct{}, 1)}
+	collects, collectsToo := httptest.NewServer(here), httptest.NewServer(there)
+	defer collects.Close()
+	defer collectsToo.Close()
+	link := testport.Free(t)
+	alpha := start(t, "tracing: {endpoint: \""+collects.URL+"\"}\n", "--name", "alpha", "--bus", "nats:?leaf_listen="+link)
+	beta := start(t, "tracing: {endpoint: \""+collectsToo.URL+"\"}\n", "--name", "beta", "--bus", "nats:?leaf=nats://"+link)
+	alpha.ramet("", "peer", "add", alpha.write("beta.json", beta.ramet("", "peer", "card", "--name", "beta")))
+	beta.ramet("", "peer", "add", beta.write("alpha.json", alpha.ramet("", "peer", "card", "--name", "alpha")))
+	beta.ramet("", "context", "create", "--id", "7")
+	beta.ramet("", "context", "grant", "7", "2", "--role", "admin")
+	alpha.ramet(parent, "flow", "submit", alpha.write("far.yaml", "name: far\nsteps:\n"+
+		"  - {name: a, at: 7@beta, script_type: shell, script: echo a}\n  - {name: b, needs: [a], script_type: shell, script: echo b}\n"))
+	alpha.ramet("", "flow", "wait", "1")
+
+	flow, sent := here.span(trace, "flow far"), here.span(trace, "job elsewhere")
+	here.under(text(flow.SpanId), sent)
+	message := there.span(trace, "message")
+	there.under(text(sent.SpanId), message)
+	attempt := there.span(trace, "job shell")
+	there.under(text(message.SpanId), attempt)
+	if of(attempt, "ramet.context") != "context:7" {
+		t.Errorf("the attempt at beta says %v", attempt.Attributes)
+	}
+	next := here.span(trace, "job shell")
+	here.under(text(flow.SpanId), next)
+	if of(next, "ramet.step") != "b" {
+		t.Errorf("the step at alpha says %v", next.Attributes)
 	}
 }
 
