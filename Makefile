@@ -81,7 +81,7 @@ check: ## format, vet, staticcheck, and that other systems' compilers would take
 	$(ROOMY) go vet -tags '$(SMALL)' ./cmd/ramet ./effect/sqleffect
 	$(ROOMY) go test -tags '$(SMALL)' -vet=off -ldflags=-w -run LeftOut ./cmd/ramet
 	$(ROOMY) $(STATICCHECK) ./...
-	$(ROOMY) go run ./tools/typecheck darwin/arm64 ./cmd/ramet windows/amd64 ./cmd/ramet-client
+	$(ROOMY) go run ./tools/typecheck darwin/arm64 ./cmd/ramet darwin/amd64 ./cmd/ramet linux/arm64 ./cmd/ramet windows/amd64 ./cmd/ramet-client
 	$(ROOMY) CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./script/jail # the one package with code of its own for a processor
 
 .PHONY: fuzz

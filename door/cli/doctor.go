@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,14 +16,18 @@ import (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
+	quiet := false
 	c := &cobra.Command{
 		Use: "doctor", Short: "Look whether all is well: node, board, runners, jobs", Args: cobra.NoArgs,
-		Example: "  ramet doctor",
+		Example: "  ramet doctor\n  ramet doctor --quiet",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
 				found, hindrance := a.checkUp(c.Context(), n)
 				if len(found.Findings) == 0 {
 					return hindrance
+				}
+				if quiet {
+					found.Findings = slices.DeleteFunc(found.Findings, func(f doctor.Finding) bool { return f.State == doctor.OK })
 				}
 				// What keeps it from looking further may be what is wrong, so all that was found is told.
 				err := a.tell(found)
@@ -33,6 +38,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	c.Long = c.Short + `. Jobs of the context are audited, as ` + "`ramet audit`" +
 		` does, and repaired where there is a rule for it, or only looked at for who may not.
 Exit code: 0 nothing is bad (there may be warnings), 1 something is.`
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say only what is not ok: nothing, where all is well")
 	return c
 }
 
