@@ -56,8 +56,9 @@ type Info struct {
 	// Unreadable are the first values in the board's store that cannot be read,
 	// by the names that they have there.
 	Unreadable []string `json:"unreadable,omitzero"`
-	// Loss is when the board may last have lost what it had acknowledged.
-	Loss *Loss `json:"loss,omitzero"`
+	// Losses say when the board, its archive and its event streams may last have lost what they had acknowledged, for those
+	// that ever may have.
+	Losses []Loss `json:"losses,omitzero"`
 	// Evictions are sentences about what the board's store has thrown away, or would.
 	Evictions []string `json:"evictions,omitzero"`
 	// NowMs is the node's clock when it answered, Unix milliseconds; BoardMs the board's.
@@ -73,11 +74,12 @@ type Info struct {
 	LateAlarm *LateAlarm `json:"late_alarm,omitzero"`
 }
 
-// Loss says that a board may have lost what it had acknowledged.
+// Loss says that a store may have lost what it had acknowledged.
 type Loss struct {
-	Epoch int64  `json:"epoch"` // how often it may have
-	AtMs  int64  `json:"at_ms"`
-	Cause string `json:"cause"`
+	Of    domain.LossOf `json:"of"`
+	Epoch int64         `json:"epoch"` // how often any of them may have
+	AtMs  int64         `json:"at_ms"`
+	Cause string        `json:"cause"`
 }
 
 // Size is how much of something is kept.

@@ -208,6 +208,14 @@ const (
 	boardOlder   belonging = "the board is older than its archive: it is a copy of before, or has lost what it had since"
 )
 
+// lost is which of the two has lost something.
+func (v belonging) lost() domain.LossOf {
+	if v == archiveOlder {
+		return domain.LossOfArchive
+	}
+	return domain.LossOfBoard
+}
+
 // verdict decides by the steps of both.
 func verdict(own bool, here, there int64, other bool) belonging {
 	switch {
@@ -288,7 +296,7 @@ func (p *Pairing) repair(ctx context.Context, v belonging) error {
 	b := new(board.Batch)
 	if v != together {
 		epoch++
-		b.NextEpoch(p.Board.Now(), strings.TrimSuffix(string(v)+"; "+lost, "; "))
+		b.NextEpochOf(v.lost(), p.Board.Now(), strings.TrimSuffix(string(v)+"; "+lost, "; "))
 	}
 	if v != together || lost != "" {
 		p.Logger.Error("numbers of jobs and flows go on beyond those of the archive", "archive", p.Where, "because", string(v), "lost", lost)

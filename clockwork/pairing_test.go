@@ -145,6 +145,25 @@ func TestAChosenNumberUsesUpNoOthers(t *testing.T) {
 	}
 }
 
+// TestALossIsOfWhatIsOlder: of a board and its archive the older one has lost something.
+func TestALossIsOfWhatIsOlder(t *testing.T) {
+	for _, c := range []struct {
+		ahead int
+		of    domain.LossOf
+	}{{2, domain.LossOfBoard}, {-1, domain.LossOfArchive}} {
+		pair(t, func(p paired) {
+			p.ahead(c.ahead)
+			node := &clockwork.Pairing{Board: p.board, Archive: p.archive, Where: "a", Stays: true, AcceptLoss: true, Logger: discard()}
+			if err := node.Recognise(p.Context()); err != nil {
+				p.Fatal(err)
+			}
+			if e := p.epoch(); len(e.Losses) != 1 || e.Losses[0].Of != c.of {
+				p.Errorf("with an archive %d steps ahead: got epoch %+v, want a loss of the %s", c.ahead, e, c.of)
+			}
+		})
+	}
+}
+
 // between has something happen between the looks at its record of identity.
 type between struct {
 	*memboard.Board

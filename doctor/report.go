@@ -78,10 +78,7 @@ func (a *Answers) Add(page api.DeadLetterPage) {
 func Of(a Answers, version string, now time.Time) Report {
 	var c Report
 	c.Node(a.Info, version, now)
-	onBoard := now // the instant by the board's clock, at which nodes say that they live
-	if a.Info.BoardMs != 0 {
-		onBoard = time.UnixMilli(a.Info.BoardMs)
-	}
+	onBoard := onBoard(a.Info, now)
 	if a.Passing {
 		c.alone(a.Info, a.Nodes, onBoard)
 	}
@@ -110,6 +107,14 @@ func Of(a Answers, version string, now time.Time) Report {
 	}
 	c.Peers(a.Peers)
 	return c
+}
+
+// onBoard is the instant by the board's clock, at which nodes say that they live, and epochs begin.
+func onBoard(info api.Info, now time.Time) time.Time {
+	if info.BoardMs == 0 {
+		return now
+	}
+	return time.UnixMilli(info.BoardMs)
 }
 
 // starts names what something outside is to start, and does not. What nobody could run, and events that
@@ -261,9 +266,10 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 		c.add("board", Bad, "%q in the board's store cannot be read: something else has written there; it is set aside, and all else goes on; "+
 			"`ramet node discard` removes it", name)
 	}
-	if l := info.Loss; l != nil && now.Sub(time.UnixMilli(l.AtMs)) < lossTold {
-		c.add("board", Warning, "it may have lost what it had acknowledged before %s: %s. Jobs of that time may be gone or run again; look whether what "+
-			"matters is there, and submit it anew where it is not. No number is given out twice", clock(l.AtMs), l.Cause)
+	for _, l := range info.Losses {
+		if onBoard(info, now).Sub(time.UnixMilli(l.AtMs)) < lossTold {
+			c.lost(l)
+		}
 	}
 	c.standsOn(info, now)
 	for _, text := range info.Evictions {
@@ -303,6 +309,21 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 	}
 }
 
+// lost says what may be lost, and what there is to do about it.
+func (c *Report) lost(l api.Loss) {
+	switch l.Of {
+	case domain.LossOfArchive:
+		c.add("archive", Warning, "it has lost what it had before %s: %s. What the board still has is archived again; what had ended earlier is found in another "+
+			"copy of the archive only. Nothing that goes on is gone, and nothing runs again", clock(l.AtMs), l.Cause)
+	case domain.LossOfStreams:
+		c.add("streams", Warning, "they may have lost events that were acknowledged before %s: %s. Sagas and listeners that had not read them do not get them: "+
+			"publish anew what matters. Jobs and flows are as they were", clock(l.AtMs), l.Cause)
+	default:
+		c.add("board", Warning, "it may have lost what it had acknowledged before %s: %s. Jobs of that time may be gone or run again; look whether what "+
+			"matters is there, and submit it anew where it is not. No number is given out twice", clock(l.AtMs), l.Cause)
+	}
+}
+
 // catchesUp is for how long after its start a node may have things to do that came due before,
 // as on a board that was copied or restored.
 const catchesUp = time.Minute
@@ -333,7 +354,7 @@ func farEnd(to string) string {
 	return "peer " + to
 }
 
-// lossTold is how long it is told that a board may have lost something.
+// lossTold is how long it is told that a store may have lost something.
 const lossTold = 7 * 24 * time.Hour
 
 // lateAlarm is how late an alarm may be handled: one that failed rests 15 seconds

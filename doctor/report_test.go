@@ -121,20 +121,39 @@ func TestDoctorNamesABoardThatTakesNothing(t *testing.T) {
 func TestDoctorTellsWhatMayBeLost(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
-		loss *api.Loss
+		loss []api.Loss
 		told bool
 	}{
 		{nil, false},
-		{&api.Loss{Epoch: 1, AtMs: now.Add(-time.Hour).UnixMilli(), Cause: "redis was restarted"}, true},
-		{&api.Loss{Epoch: 1, AtMs: now.Add(-lossTold - time.Hour).UnixMilli(), Cause: "redis was restarted"}, false},
+		{[]api.Loss{{Of: domain.LossOfBoard, Epoch: 1, AtMs: now.Add(-time.Hour).UnixMilli(), Cause: "redis was restarted"}}, true},
+		{[]api.Loss{{Of: domain.LossOfBoard, Epoch: 1, AtMs: now.Add(-lossTold - time.Hour).UnixMilli(), Cause: "redis was restarted"}}, false},
 	} {
 		var c Report
-		c.Node(api.Info{Name: "nina", Ready: true, Durability: "disk", Loss: tt.loss}, "", now)
+		c.Node(api.Info{Name: "nina", Ready: true, Durability: "disk", Losses: tt.loss}, "", now)
 		told := slices.ContainsFunc(c.Findings, func(f Finding) bool {
 			return f.State == Warning && f.What == "board" && strings.Contains(f.Text, "redis was restarted")
 		})
 		if told != tt.told {
 			t.Errorf("%+v: got %+v, want it told: %v", tt.loss, c.Findings, tt.told)
+		}
+	}
+}
+
+// TestDoctorTellsLossesApart: what there is to do depends on what has lost something, and each is told.
+func TestDoctorTellsLossesApart(t *testing.T) {
+	now := time.Now()
+	var losses []api.Loss
+	wants := map[domain.LossOf]string{domain.LossOfBoard: "submit it anew", domain.LossOfArchive: "another copy of the archive", domain.LossOfStreams: "publish anew"}
+	for of := range wants {
+		losses = append(losses, api.Loss{Of: of, Epoch: 3, AtMs: now.UnixMilli(), Cause: "why of " + string(of)})
+	}
+	var c Report
+	c.Node(api.Info{Name: "nina", Ready: true, Durability: "disk", Losses: losses}, "", now)
+	for of, want := range wants {
+		if !slices.ContainsFunc(c.Findings, func(f Finding) bool {
+			return f.What == string(of) && f.State == Warning && strings.Contains(f.Text, "why of "+string(of)) && strings.Contains(f.Text, want)
+		}) {
+			t.Errorf("nothing is said of %s with %q: %+v", of, want, c.Findings)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (e *Engine) recognise(ctx context.Context, accept Loss) error {
 		}
 	}
 	if len(all.accepted) > 0 {
-		b.NextEpoch(e.board.Now(), "event streams have less than they had: "+strings.Join(all.accepted, "; "))
+		b.NextEpochOf(domain.LossOfStreams, e.board.Now(), "event streams have less than they had: "+strings.Join(all.accepted, "; "))
 	}
 	for range 2 {
 		if err := steps.step(&b); err != nil {
@@ -200,13 +200,13 @@ func (s *steps) step(b *board.Batch) error {
 	return nil
 }
 
-// older begins an epoch, for the board has lost what its streams know of; not where one has
-// begun just now, for the same reason: who began it knows more of what is lost.
+// older begins an epoch, for the board has lost what its streams know of; not where one of
+// the board has begun just now, for the same reason: who began it knows more of what is lost.
 func (e *Engine) older(ctx context.Context, b *board.Batch) error {
 	const cause = "the board is older than its event streams: it is a copy of before, or has lost what it had since"
 	// One of a node whose clock was ahead may lie in what is still to come.
 	recs, err := e.board.Get(ctx, 0, board.EpochKey)
-	if err != nil || e.board.Now().Sub(board.EpochOf(recs[0]).Since).Abs() < time.Minute {
+	if err != nil || e.board.Now().Sub(board.EpochOf(recs[0]).Last(domain.LossOfBoard)).Abs() < time.Minute {
 		return err
 	}
 	if err := layout.Leap(ctx, e.board); err != nil {

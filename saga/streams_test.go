@@ -234,6 +234,26 @@ func TestAnOlderBoardIsToldAfterAnEpochOfAClockAhead(t *testing.T) {
 	})
 }
 
+// TestAnOlderBoardIsToldAfterALossOfAnother: an epoch that began just now for what the archive or a file of
+// the streams lost is none of what the board lost, so its numbers have not gone on.
+func TestAnOlderBoardIsToldAfterALossOfAnother(t *testing.T) {
+	for _, of := range []domain.LossOf{domain.LossOfArchive, domain.LossOfStreams} {
+		bubble(t, func(r *rig) {
+			log := &steppedLog{Log: r.log}
+			begin := func() error { return r.newEngine(r.board, log).Recognise(r.Context(), saga.Loss{}) }
+			r.must(begin())
+			last, err := r.board.Next(r.Context(), 0, layout.Seq("actor", 0), 1)
+			r.must(err)
+			r.must(r.board.Commit(r.Context(), *new(board.Batch).NextEpochOf(of, r.board.Now(), "a test")))
+			log.at += 2
+			r.must(begin())
+			if next, err := r.board.Next(r.Context(), 0, layout.Seq("actor", 0), 1); err != nil || next < last+1000 {
+				r.Errorf("after a loss of the %s number %d comes after %d (%v)", of, next, last, err)
+			}
+		})
+	}
+}
+
 // TestWhoHasReadMoreThanThereIsIsTold: streams of before came under a board whose nodes go on.
 func TestWhoHasReadMoreThanThereIsIsTold(t *testing.T) {
 	bubble(t, func(r *rig) {

@@ -43,7 +43,9 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		}
 		if recs, err := c.api.parts.Records.Get(short, 0, board.EpochKey); err == nil && recs[0] != nil {
 			e := board.EpochOf(recs[0])
-			whole.Loss = &api.Loss{Epoch: e.Number, AtMs: e.Since.UnixMilli(), Cause: e.Cause}
+			for _, l := range e.Losses {
+				whole.Losses = append(whole.Losses, api.Loss{Of: l.Of, Epoch: e.Number, AtMs: l.At.UnixMilli(), Cause: l.Cause})
+			}
 		}
 		if recs, err := c.api.parts.Records.Get(short, 0, layout.Archive); err == nil {
 			whole.ArchiveBacklog = layout.DecodeArchiveBacklog(recs[0])

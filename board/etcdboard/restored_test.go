@@ -74,7 +74,7 @@ func TestARestartBeginsNoEpoch(t *testing.T) {
 			last++
 		}
 		other := open(t, url)
-		if e := epoch(t, other); e != (board.Epoch{}) {
+		if e := epoch(t, other); e.Number != 0 {
 			t.Fatalf("got epoch %+v", e)
 		}
 		b.Close()

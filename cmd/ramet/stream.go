@@ -56,7 +56,7 @@ func (p *parts) openStream(ctx context.Context, text, dataDir string, known []do
 	}
 	if lost := l.Lost(); len(lost) > 0 {
 		cause := "files of the event streams were damaged: " + strings.Join(lost, "; ")
-		if err := p.board.Commit(ctx, *new(board.Batch).NextEpoch(p.board.Now(), cause)); err != nil {
+		if err := p.board.Commit(ctx, *new(board.Batch).NextEpochOf(domain.LossOfStreams, p.board.Now(), cause)); err != nil {
 			_ = l.Close() // the first error says more
 			return nil, err
 		}
