@@ -1,5 +1,7 @@
 package domain
 
+import "strconv"
+
 // SagaDeleted says what was deleted with a saga.
 type SagaDeleted struct {
 	Saga      string `json:"saga"`
@@ -54,6 +56,9 @@ type SagaLag struct {
 	// Behind is how many messages behind Position the saga has yet to deal with: those
 	// of its triggers, effects and instances, whichever partition they are for.
 	Behind uint64 `json:"behind"`
+	// Beyond is by how many messages it was read beyond the end of the stream, which has lost them or is
+	// another. How much is behind is not known then: what the stream takes up to there is passed over.
+	Beyond uint64 `json:"beyond,omitzero"`
 	// Aside is how many of them were put aside: their instances have more events
 	// than their share, and others go before them.
 	Aside int `json:"aside,omitzero"`
@@ -70,6 +75,14 @@ type SagaLag struct {
 	Bytes uint64 `json:"bytes,omitzero"`
 	// Trouble is why the stream takes no events now.
 	Trouble string `json:"trouble,omitzero"`
+}
+
+// BehindText is how much is behind, for people.
+func (l *SagaLag) BehindText() string {
+	if l.Beyond > 0 {
+		return "unknown"
+	}
+	return strconv.FormatUint(l.Behind, 10)
 }
 
 // SagaRebuilt is what came out of computing instances again.

@@ -43,10 +43,10 @@ func (e *Engine) auditWithin(ctx context.Context, tenant domain.TenantID, within
 	if err != nil {
 		return found, err
 	}
-	lacking, err := e.unserved(ctx, tenant)
+	lacking, rest, err := e.unserved(ctx, tenant)
 	found.Lacking = append(found.Lacking, lacking...)
-	if err == nil && len(lacking) == 0 { // else it is known why they are
-		found.Lacking = append(found.Lacking, e.lagging(ctx, tenant)...)
+	if err == nil {
+		found.Lacking = append(found.Lacking, e.lagging(ctx, tenant, rest)...)
 	}
 	return found, err
 }

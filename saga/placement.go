@@ -145,36 +145,49 @@ func (e *Engine) served(ctx context.Context) ([]claim, error) {
 }
 
 // Unserved finds the sagas of a context of a board that no node serves, or not all
-// partitions of them, for a node that has no streams of its own.
+// partitions of them, and those whose gateway takes nothing, for a node that has no streams of its own.
 func Unserved(ctx context.Context, b board.Board, names Names, tenant domain.TenantID) ([]domain.Finding, error) {
-	return New(b, nil, Config{Names: names}).unserved(ctx, tenant)
+	found, _, err := New(b, nil, Config{Names: names}).unserved(ctx, tenant)
+	return found, err
 }
 
 // unserved finds the sagas of a context of which a partition is nobody's: no worker is
-// there that may have it.
-func (e *Engine) unserved(ctx context.Context, tenant domain.TenantID) (found []domain.Finding, err error) {
+// there that may have it, or none has come to have it; and those whose gateway takes nothing. Of the rest, and
+// of these, it is not known why they are behind.
+func (e *Engine) unserved(ctx context.Context, tenant domain.TenantID) (found []domain.Finding, rest []claim, err error) {
 	all, err := e.served(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all = slices.DeleteFunc(all, func(c claim) bool { return c.tenant != tenant })
 	if len(all) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	there, err := e.members(ctx, func(string, board.Lease, bool) {})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	short, cancel := context.WithTimeout(ctx, lagWithin)
+	defer cancel()
 	for _, c := range all {
-		if text := lacks(c.shardOf, name, there); text != "" {
+		text := lacks(c.shardOf, name, there)
+		if text == "" {
+			text = e.unheld(short, c.shardOf, name)
+		}
+		if text != "" {
+			found = append(found, domain.Finding{Key: "saga " + c.saga, Text: text})
+			continue
+		}
+		if text = e.refusing(short, c.shardOf, name); text != "" {
 			found = append(found, domain.Finding{Key: "saga " + c.saga, Text: text})
 		}
+		rest = append(rest, c)
 	}
-	return found, nil
+	return found, rest, nil
 }
 
 // Attended reports whether a worker of sagas is there, whatever it serves.

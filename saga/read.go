@@ -199,6 +199,9 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 			if at := begins[n].at; !at.IsZero() {
 				l.FirstMs = at.UnixMilli()
 			}
+			if at.front > last[n] {
+				l.Beyond = at.front - last[n]
+			}
 			if l.Behind, err = behind(n, at.front); err != nil {
 				return nil, err
 			}

@@ -142,12 +142,21 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		select {
-		case <-stop.told:
-			noMore()
-		case <-ended:
-			return
+		well := time.NewTimer(wellAfter)
+		defer well.Stop()
+		for told := false; !told; {
+			select {
+			case <-well.C:
+				if s.well(held) != nil {
+					well.Reset(wellAfter)
+				}
+			case <-stop.told:
+				told = true
+			case <-ended:
+				return
+			}
 		}
+		noMore()
 		// Its outbox is not worth waiting for any longer: others have it.
 		if pause.For(held, stop.patience) == nil {
 			s.Stop(nil)
@@ -165,13 +174,47 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 	}
 	b := board.Batch{Space: s.space}
 	b.Held(s.record, s.owner, s.Claimed.Token).Release(s.record)
-	if err == nil {
-		b.Unset(s.record, fieldLives, fieldLife)
+	switch {
+	case err == nil:
+		b.Unset(s.record, fieldLives, fieldLife, fieldFailing, fieldFailingBy)
+	case !errors.Is(err, errNewer):
+		s.fails(ctx, &b)
 	}
 	if lost := s.e.board.Commit(ctx, b); errors.Is(lost, domain.ErrConflict) {
 		return errLost
 	}
 	return err // where it was not let go it runs out
+}
+
+// Fields of the shard's record, there while workers have the partition for moments only.
+const (
+	fieldFailing   = "failing_ms" // since when
+	fieldFailingBy = "failing_by" // the owner of the last one
+)
+
+// wellAfter is for how long a worker must have had a partition to be one that has it.
+const wellAfter = 5 * time.Second
+
+// well takes back that workers have the partition for moments only.
+func (s *shard) well(ctx context.Context) error {
+	recs, err := s.e.board.GetFields(ctx, s.space, []string{fieldFailing}, s.record)
+	if err != nil || recs[0].Get(fieldFailing) == "" {
+		return err
+	}
+	b := board.Batch{Space: s.space}
+	return s.e.board.Commit(ctx, *b.Held(s.record, s.owner, s.Claimed.Token).Unset(s.record, fieldFailing, fieldFailingBy))
+}
+
+// fails adds to a batch that this worker could not go on with the partition, and leaves since when that is so.
+func (s *shard) fails(ctx context.Context, b *board.Batch) {
+	recs, err := s.e.board.GetFields(ctx, s.space, []string{fieldFailing}, s.record)
+	if err != nil {
+		return // the next that fails says so
+	}
+	if recs[0].Get(fieldFailing) == "" {
+		b.Set(s.record, board.Field{Name: fieldFailing, Value: strconv.FormatInt(s.e.board.Now().UnixMilli(), 10)})
+	}
+	b.Set(s.record, board.Field{Name: fieldFailingBy, Value: s.owner})
 }
 
 // work reads and moves until take ends, then empties the outbox.

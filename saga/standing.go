@@ -5,10 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 )
 
 // Standing is how far a saga of a context has come.
@@ -157,6 +161,11 @@ func (e *Engine) standing(ctx context.Context, tenant domain.TenantID, saga stri
 		if len(p.now().Reads[n]) == 0 {
 			continue
 		}
+		if stats, err := e.log.Stats(ctx, n); err != nil {
+			return is, err
+		} else if _, at := p.span(len(p.list)-1, n); at > stats.Last {
+			return is, domain.Unavailablef("%s was read up to %d, and ends at %d", n, at, stats.Last) // how far it is behind nobody knows
+		}
 		most, front := uint64(0), uint64(0)
 		for q := range p.now().Of {
 			at := p.at(len(p.list)-1, n, q)
@@ -215,19 +224,12 @@ func (e *Engine) beyond(ctx context.Context, tenant domain.TenantID, saga string
 	return "", nil
 }
 
-// lagging finds the sagas of a context that are far behind, or before the end of their streams. Those that cannot be looked at are passed
-// over: the streams are away then, which is told elsewhere.
-func (e *Engine) lagging(ctx context.Context, tenant domain.TenantID) (found []domain.Finding) {
+// lagging finds of some sagas of a context those that are far behind, or before the end of their streams. Those that
+// cannot be looked at are passed over: the streams are away then, which is told elsewhere.
+func (e *Engine) lagging(ctx context.Context, tenant domain.TenantID, sagas []claim) (found []domain.Finding) {
 	ctx, cancel := context.WithTimeout(ctx, lagWithin)
 	defer cancel()
-	all, err := e.served(ctx)
-	if err != nil {
-		return nil
-	}
-	for _, c := range all {
-		if c.tenant != tenant {
-			continue
-		}
+	for _, c := range sagas {
 		text, err := e.beyond(ctx, tenant, c.saga)
 		if err != nil {
 			return found
@@ -251,6 +253,95 @@ func (e *Engine) lagging(ctx context.Context, tenant domain.TenantID) (found []d
 	}
 	return found
 }
+
+// unheldTold is for how long nobody has come to have a partition when an audit says so: more than it takes for another worker to
+// have one whose worker has died.
+const unheldTold = 30 * time.Second
+
+// unheld says of a saga which of its partitions no worker has come to have, though some may; "" where there is none.
+// Where the board does not answer, that is told elsewhere.
+func (e *Engine) unheld(ctx context.Context, s shardOf, name string) string {
+	keys, space := layout.SagaKeys{Tenant: name}, layout.SpaceOf(s.tenant)
+	var without []string
+	var by string
+	var longest time.Duration
+	for p := range s.of {
+		record := shardKey(keys, s.saga, p, s.of)
+		recs, err := board.Readable(e.board.GetFields(ctx, space, []string{fieldFailing, fieldFailingBy}, record))
+		if err != nil {
+			return ""
+		}
+		var since time.Duration
+		if ms, _ := strconv.ParseInt(recs[0].Get(fieldFailing), 10, 64); ms != 0 {
+			since = e.board.Now().Sub(time.UnixMilli(ms))
+		} else {
+			lease, held, err := e.board.LeaseOf(ctx, space, record)
+			if err != nil {
+				return ""
+			}
+			if held {
+				since = time.Since(lease.Until)
+			}
+		}
+		if since <= unheldTold {
+			continue
+		}
+		without = append(without, strconv.Itoa(p))
+		if since > longest {
+			longest, by = since, recs[0].Get(fieldFailingBy)
+		}
+	}
+	if len(without) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("no node has come to have its partitions %s of %d for %v, so that their events wait", strings.Join(without, ", "), s.of,
+		longest.Round(time.Second))
+	if by != "" {
+		text += ": worker " + by + " tries to, and the log of its node says why it fails"
+	}
+	return text
+}
+
+// refusing says of a saga that its gateway has not taken commands for long, and why; "" where it takes them.
+func (e *Engine) refusing(ctx context.Context, s shardOf, name string) string {
+	keys, space := layout.SagaKeys{Tenant: name}, layout.SpaceOf(s.tenant)
+	at, err := e.positions(ctx, s.tenant, name, s.saga)
+	if err != nil {
+		return ""
+	}
+	n, oldest, why := 0, time.Time{}, ""
+	for _, index := range at.indexes(keys, s.saga) {
+		for after := ""; n < refusedMost; {
+			page, err := e.board.Members(ctx, space, index, after, 500)
+			if err != nil || len(page) == 0 {
+				break
+			}
+			recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.OutboxSince, layout.OutboxError}, page...))
+			if err != nil {
+				break
+			}
+			for _, rec := range recs {
+				since := sinceOf(rec)
+				if since.IsZero() {
+					continue
+				}
+				if n++; oldest.IsZero() || since.Before(oldest) {
+					oldest, why = since, rec.Get(layout.OutboxError)
+				}
+			}
+			after = page[len(page)-1]
+		}
+	}
+	age := e.board.Now().Sub(oldest)
+	if n == 0 || age <= lagTold {
+		return ""
+	}
+	return fmt.Sprintf("commands that its gateway has not taken: %d, the first for %v: %s; they are sent again until they are given up, and what their "+
+		"instances asked for after them waits; `ramet saga explain` says of an instance when that is", n, age.Round(time.Second), why)
+}
+
+// refusedMost bounds how many commands are counted that a gateway has not taken.
+const refusedMost = 1_000
 
 // waiting is how many items wait to be sent or are on their way, and when the first of
 // those that wait was made.

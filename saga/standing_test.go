@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
 )
@@ -106,5 +108,180 @@ func TestABrokerThatIsAwayIsNoSagaThatHasCaughtUp(t *testing.T) {
 		log.gone.Store(false)
 		time.Sleep(time.Minute)
 		look("again", 0, 0, 0, true)
+	})
+}
+
+// brokenReader is a log of which a saga's consumers cannot be opened, for a reason that does not pass.
+type brokenReader struct {
+	stream.Log
+	broken atomic.Bool
+}
+
+func (l *brokenReader) Read(ctx context.Context, c stream.Consumer) (stream.Reader, error) {
+	if l.broken.Load() {
+		return nil, domain.Invalidf("no such consumer can be made")
+	}
+	return l.Log.Read(ctx, c)
+}
+
+// TestAPartitionThatNobodyComesToHaveIsTold at once, not when an event has waited for long: whoever asks sees it, with streams or
+// without, and no longer than it is so.
+func TestAPartitionThatNobodyComesToHaveIsTold(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", countsEvents))
+		log := &brokenReader{Log: r.log}
+		defer r.workOn(r.board, log, saga.WorkerConfig{Owner: "node1/1"})()
+		told := func(when string, want bool) {
+			t.Helper()
+			a, err := r.engine.AuditWithin(r.Context(), shop, time.Second)
+			r.must(err)
+			without, err := saga.Unserved(r.Context(), r.board, names{}, shop)
+			r.must(err)
+			for who, list := range map[string][]domain.Finding{"with streams": a.Lacking, "without": without} {
+				found := slices.ContainsFunc(list, func(f domain.Finding) bool {
+					return f.Key == "saga s" && strings.Contains(f.Text, "no node has come to have its partitions 0 of 1") && strings.Contains(f.Text, "node1/1")
+				})
+				if found != want || !found && len(list) > 0 {
+					t.Errorf("%s, %s: found %v", when, who, list)
+				}
+			}
+		}
+		time.Sleep(10 * time.Second)
+		told("while all is well", false)
+		log.broken.Store(true)
+		r.apply(shop, func() *domain.SagaDefinition { d := machineOf("s", countsEvents); d.Summary = "second"; return d }()) // it is opened anew
+		time.Sleep(20 * time.Second)
+		told("after 20 seconds", false)
+		time.Sleep(70 * time.Second)
+		told("after 90 seconds", true)
+		log.broken.Store(false)
+		time.Sleep(time.Minute)
+		told("when it is mended", false)
+	})
+}
+
+// TestWhatHasAPartitionNoMoreIsTold: its lease ran out, and nobody has taken it, though some may.
+func TestWhatHasAPartitionNoMoreIsTold(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", countsEvents))
+		_, err := r.board.Occupy(r.Context(), board.Space(shop), layout.SagaKeys{Tenant: "acme"}.Shard("s", 0)+"/1", "gone/1", 5*time.Second)
+		r.must(err)
+		b := new(board.Batch).Set("ramet:saga:worker:idle/1", board.Field{Name: "serves", Value: "{}"})
+		r.must(r.board.Commit(r.Context(), *b))
+		_, err = r.board.Occupy(r.Context(), 0, "ramet:saga:worker:idle/1", "idle/1", time.Hour)
+		r.must(err)
+		for _, c := range []struct {
+			after time.Duration
+			want  bool
+		}{{10 * time.Second, false}, {30 * time.Second, true}} {
+			time.Sleep(c.after)
+			a, err := r.engine.AuditWithin(r.Context(), shop, time.Second)
+			r.must(err)
+			if found := len(a.Lacking) == 1 && strings.Contains(a.Lacking[0].Text, "no node has come to have its partitions 0 of 1 for"); found != c.want {
+				t.Errorf("%v later: got %+v, want it told: %v", c.after, a.Lacking, c.want)
+			}
+		}
+	})
+}
+
+// TestASagaThatNobodyServesHidesNoOther that is behind.
+func TestASagaThatNobodyServesHidesNoOther(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", countsEvents))
+		r.apply(shop, machineOf("other", countsEvents))
+		log := &away{Log: r.log}
+		defer r.workOn(r.board, log, saga.WorkerConfig{Placement: func() saga.Placement { return saga.Placement{Sagas: []string{"s"}} }})()
+		time.Sleep(time.Second)
+		log.deaf.Store(true)
+		r.publish(shop, goes("e", `{"id":1}`))
+		time.Sleep(6 * time.Minute)
+		a, err := r.engine.AuditWithin(r.Context(), shop, time.Second)
+		r.must(err)
+		var keys []string
+		for _, f := range a.Lacking {
+			keys = append(keys, f.Key)
+		}
+		slices.Sort(keys)
+		if !slices.Equal(keys, []string{"saga other", "saga s"}) {
+			t.Errorf("got %+v", a.Lacking)
+		}
+	})
+}
+
+// TestAGatewayThatTakesNothingIsTold, with its cause, while its commands wait.
+func TestAGatewayThatTakesNothingIsTold(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := machineOf("s", sends)
+		def.Commands = []string{"tell"}
+		r.apply(shop, def)
+		var up atomic.Bool
+		defer r.work(saga.WorkerConfig{Gateway: door(func(domain.SubmitCommandRequest) int {
+			if up.Load() {
+				return 200
+			}
+			return 503
+		}).config()})()
+		told := func(when string, want bool) {
+			t.Helper()
+			a, err := r.engine.AuditWithin(r.Context(), shop, time.Second)
+			r.must(err)
+			without, err := saga.Unserved(r.Context(), r.board, names{}, shop)
+			r.must(err)
+			for who, list := range map[string][]domain.Finding{"with streams": a.Lacking, "without": without} {
+				found := slices.ContainsFunc(list, func(f domain.Finding) bool {
+					return f.Key == "saga s" && strings.Contains(f.Text, "its gateway has not taken: 2, the first for 6m") && strings.Contains(f.Text, "gateway answers Service Unavailable")
+				})
+				if found != want || !found && len(list) > 0 {
+					t.Errorf("%s, %s: found %v", when, who, list)
+				}
+			}
+		}
+		r.publish(shop, goes("1", `{"id":"1"}`))
+		r.publish(shop, goes("2", `{"id":"2"}`))
+		time.Sleep(3 * time.Minute)
+		told("after three minutes", false)
+		time.Sleep(3 * time.Minute)
+		told("after six", true)
+		up.Store(true)
+		time.Sleep(5 * time.Minute)
+		told("when it is back", false)
+	})
+}
+
+// shorter is a log whose streams end at 0.
+type shorter struct {
+	stream.Log
+	is atomic.Bool
+}
+
+func (l *shorter) Stats(ctx context.Context, n domain.StreamName) (stream.Stats, error) {
+	stats, err := l.Log.Stats(ctx, n)
+	if l.is.Load() {
+		stats.Last = 0
+	}
+	return stats, err
+}
+
+// TestASagaBeyondItsStreamHasNotCaughtUp: how far it is behind is not known, to metrics either.
+func TestASagaBeyondItsStreamHasNotCaughtUp(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", countsEvents))
+		log := &shorter{Log: r.log}
+		w := saga.NewWorker(r.newEngine(r.board, log), saga.WorkerConfig{Owner: "node1/1"})
+		ctx, stop := context.WithCancel(r.Context())
+		var all sync.WaitGroup
+		all.Go(func() { r.must(w.Run(ctx)) })
+		defer all.Wait()
+		defer stop()
+		r.publish(shop, goes("e1", `{"id":1}`))
+		time.Sleep(time.Minute)
+		if got := w.Standings(ctx, 10); len(got.List) != 1 || got.Unknown != 0 {
+			t.Errorf("got %+v, want one that has caught up", got)
+		}
+		log.is.Store(true)
+		time.Sleep(2 * time.Minute)
+		if got := w.Standings(ctx, 10); len(got.List) != 0 || got.Unknown != 1 {
+			t.Errorf("got %+v, want it unknown", got)
+		}
 	})
 }

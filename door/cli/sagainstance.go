@@ -253,7 +253,7 @@ func (a *app) sagaLag() *cobra.Command {
 				}
 				t.row(head...)
 				for _, l := range out.Lags {
-					row := []any{l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.Behind, l.Outbox, size(l.Bytes)}
+					row := []any{l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.BehindText(), l.Outbox, size(l.Bytes)}
 					if ails {
 						row = append(row, l.Trouble)
 					}
