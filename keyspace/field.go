@@ -3,6 +3,7 @@ package keyspace
 import (
 	"slices"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 )
@@ -30,12 +31,16 @@ type fields struct {
 // FieldRight is the right that a change of fields needs; "" is none beside that of
 // [Write]. It notes on the change whether a definition is among them.
 //
-// Errors: [domain.ErrForbidden] for fields that the node alone writes.
+// Errors: [domain.ErrForbidden] for fields that the node alone writes, [domain.ErrInvalid] for an environment
+// with what stands for values that are not shown.
 func (k *Kind) FieldRight(c *Change) (domain.Verb, error) {
 	worker := false
 	for _, f := range c.Set {
 		if err := k.count(c, f.Name, &worker); err != nil {
 			return "", err
+		}
+		if k.Secret(f.Name) != nil && api.RedactedIn(f.Value, f.Name == envVars) {
+			return "", domain.Invalidf("%s: field %.64s: %s", c.Key, f.Name, api.WhyNotRedacted)
 		}
 	}
 	for _, name := range c.Unset {

@@ -14,7 +14,10 @@ import (
 func (k *Kind) Secret(field string) func(text string) string { return k.secret[field] }
 
 // environment hides the values of environment variables.
-var environment = map[string]func(string) string{"env_vars": hideValues}
+var environment = map[string]func(string) string{envVars: hideValues}
+
+// envVars is the field of jobs and flows that is an environment.
+const envVars = "env_vars"
 
 // jobsAndFlow hides them in the jobs that a message carries, and in its flow.
 var jobsAndFlow = map[string]func(string) string{"job": hideInJobs, "flow": func(string) string { return api.Redacted }}
@@ -51,7 +54,7 @@ func hideInJobs(text string) string {
 		return api.Redacted
 	}
 	for _, j := range jobs {
-		hideField(j, "env_vars")
+		hideField(j, envVars)
 	}
 	hidden, err := json.Marshal(jobs)
 	if err != nil {

@@ -2,9 +2,9 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"reflect"
 	"strconv"
 
@@ -40,7 +40,7 @@ func (c Caller) ApplyBlueprint(ctx context.Context, p api.ApplyBlueprintParams) 
 	}
 	b, err := blueprintOf(&p)
 	if err == nil {
-		err = c.mayGoAll(nil, b)
+		err = cmp.Or(unread(environmentsOf(b)...), c.mayGoAll(nil, b))
 	}
 	if err != nil {
 		return api.BlueprintApplied{}, err
@@ -93,37 +93,11 @@ func (c Caller) storedBlueprint(ctx context.Context, t domain.Tenant, name strin
 	if err != nil || c.who.Permits(t, domain.VerbReadEnv, false, c.group) {
 		return s, err
 	}
-	redact(s.Blueprint.Env)
-	for i := range s.Blueprint.Steps {
-		redact(s.Blueprint.Steps[i].Env)
-	}
 	s.Blueprint.On = hooksView(s.Blueprint.On)
+	for _, env := range environmentsOf(&s.Blueprint) {
+		redact(env)
+	}
 	return s, nil
-}
-
-// hooksView are hooks without the values of their environments.
-func hooksView(h *domain.Hooks) *domain.Hooks {
-	if h == nil {
-		return nil
-	}
-	seen := *h
-	for _, of := range []**domain.Hook{&seen.Failed, &seen.Errored, &seen.Succeeded, &seen.Cancelled, &seen.Late} {
-		if *of == nil {
-			continue
-		}
-		hook := **of
-		hook.Env = maps.Clone(hook.Env)
-		redact(hook.Env)
-		*of = &hook
-	}
-	return &seen
-}
-
-// redact hides the values of environment variables.
-func redact(env map[string]string) {
-	for name := range env {
-		env[name] = api.Redacted
-	}
 }
 
 // BlueprintVersions lists the versions of one, newest first.

@@ -18,6 +18,9 @@ func (c Caller) CreateContext(ctx context.Context, p api.CreateContextParams) (a
 	if err := c.mayHere(ctx, domain.VerbAdministrate, "context"); err != nil {
 		return api.CreatedContext{}, err
 	}
+	if err := unread(hookEnvironments(p.On)...); err != nil {
+		return api.CreatedContext{}, err
+	}
 	if c.once == nil || p.ID != 0 || p.Alias != "" {
 		return c.createContext(ctx, p.Tenant, false)
 	}
@@ -100,6 +103,9 @@ func (c Caller) RevokeContext(ctx context.Context, p api.GrantParams) (api.Grant
 // isolation. That an admin may change too: it only holds in further than the node.
 func (c Caller) UpdateContext(ctx context.Context, p api.UpdateContextParams) (domain.Tenant, error) {
 	if _, err := c.may(ctx, domain.VerbGrant, p.Context, "context"); err != nil {
+		return domain.Tenant{}, err
+	}
+	if err := unread(hookEnvironments(p.On)...); err != nil {
 		return domain.Tenant{}, err
 	}
 	t, err := c.api.parts.Directory.As(c.who.Actor).UpdateTenant(ctx, p.Context, p.TenantChange)

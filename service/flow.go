@@ -47,6 +47,13 @@ func flowRequest(in *api.FlowInput, caller domain.ActorID, tenant domain.TenantI
 			return r, err
 		}
 	}
+	envs := []map[string]string{r.Env}
+	if r.Plan != nil {
+		envs = append(envs, environmentsOf(r.Plan)...)
+	}
+	if err := unread(envs...); err != nil {
+		return r, err
+	}
 	for i := range in.Jobs {
 		j, err := jobOf(&in.Jobs[i], caller, tenant)
 		if err != nil {

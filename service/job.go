@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,6 +25,9 @@ func jobOf(in *api.JobInput, caller domain.ActorID, tenant domain.TenantID) (*do
 	}
 	if in.ContextID != 0 && in.ContextID != tenant {
 		return nil, domain.Invalidf("job %d: context_id %d, but it is submitted to context %d; leave it out", in.ID, in.ContextID, tenant)
+	}
+	if err := unread(in.EnvVars); err != nil {
+		return nil, fmt.Errorf("job %d: %w", in.ID, err)
 	}
 	needs := in.Dependends
 	if len(needs) == 0 {

@@ -56,6 +56,14 @@ func (c Caller) SendMessage(ctx context.Context, p api.SendParams) (api.MessageS
 	}
 	m := p.Message.Signed()
 	m.DstActor = p.DstActor
+	if api.RedactedIn(m.Flow, false) {
+		return api.MessageSent{}, domain.Invalidf("flow: an environment in it: %s", api.WhyNotRedacted)
+	}
+	for i := range m.Job {
+		if err := unread(m.Job[i].EnvVars); err != nil {
+			return api.MessageSent{}, err
+		}
+	}
 	switch {
 	case m.CallerID != 0 && m.CallerID != c.who.Actor:
 		return api.MessageSent{}, domain.Forbiddenf("caller_id %d is not you: messages are sent in one's own name; leave it out, or write %d", m.CallerID,

@@ -49,6 +49,9 @@ func (c Caller) ApplyRoutine(ctx context.Context, p api.RoutineApplyParams) (*do
 	if err != nil {
 		return nil, err
 	}
+	if err := unread(p.Env); err != nil {
+		return nil, err
+	}
 	r, err := makes(ctx, c, thingOf(p.Context, layout.Routine(p.Name), ""), func(ctx context.Context) (*domain.Routine, error) {
 		return c.api.parts.Routines.Apply(ctx, p.Context, p.Routine, c.who.Actor)
 	}, func(ctx context.Context, _ made) (*domain.Routine, error) {

@@ -47,6 +47,9 @@ func (c Caller) ApplySchedule(ctx context.Context, p api.ScheduleApplyParams) (a
 	if err == nil {
 		err = c.mayMake(ctx, p.Context, flow.Request{Blueprint: p.Blueprint, Version: p.Version})
 	}
+	if err == nil {
+		err = unread(p.Env)
+	}
 	if err == nil { // what is wrong in itself comes first
 		_, err = c.api.parts.Schedules.Upcoming(p.Schedule.Schedule, time.Now(), 1)
 	}

@@ -676,6 +676,14 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 	a.want(`{"failed":{"script":"x","script_type":"v","env":{"TOKEN":"hush"}}}`, "HGET", "context:7", "on")
 	rd.want(`{"failed":{"env":{"TOKEN":"***"},"script":"x","script_type":"v"}}`, "HGET", "context:7", "on")
+	// Nor is it stored in the place of what it hides.
+	for _, cmd := range []string{`HSET job:10:3 script x script_type v env_vars {"TOKEN":"***","B":"b"}`, `HSET flow:1 env_vars {"TOKEN":"***"}`,
+		`HSET message:10:2 message hi job [{"id":1,"Env_Vars":{"A":"***"}}]`, `HSET message:10:2 message hi flow {"x":{"env":{"TOKEN":"***"}}}`, "HSET flow:1 env_vars ***"} {
+		if got := show(a.do(strings.Fields(cmd)...)); !strings.Contains(got, "may read it") {
+			t.Errorf("%s: got %s", cmd, got)
+		}
+	}
+	a.script(`HSET message:10:4 message *** job [{"id":1,"script":"***"}] -> 2`)
 	// What cannot be read is hidden wholly.
 	r.setPast("job:10:2", board.Field{Name: "env_vars", Value: "hush"}, board.Field{Name: "script", Value: "x"})
 	rd.want("***", "HGET", "job:10:2", "env_vars")
