@@ -86,6 +86,8 @@ type Webhook struct {
 type WebhookState struct {
 	// Revision is one more with each change of its definition or secrets.
 	Revision int64 `json:"-"`
+	// MadeMs is when it was made: by this it is known from one of its name before. 0: by an earlier version.
+	MadeMs int64 `json:"-"`
 	// Started, Ignored and Refused count deliveries: those that started a flow, those that were
 	// signed and for which `when` did not hold, and those that started none for another reason,
 	// wrong signatures among them. Ignored and Refused are written at most every ten seconds.

@@ -82,7 +82,7 @@ func (r *Registry) emptyTenant(ctx context.Context) (domain.TenantID, error) {
 			return id, err
 		}
 	}
-	return 0, domain.Limitf("no free context id was found; name one")
+	return 0, errNoNumber
 }
 
 // keptFor is the context that an alias is kept for; 0: none.

@@ -27,13 +27,7 @@ import (
 func (r *Registry) CreateTenant(ctx context.Context, t domain.Tenant) (_ domain.Tenant, existing bool, err error) {
 	t = t.Once()
 	numbered := t.ID != 0
-	if !numbered {
-		t.ID = 1 // for validation; the real number costs a step of the counter
-	}
-	if err := validate(t); err != nil {
-		return domain.Tenant{}, false, err
-	}
-	if err := r.checkMembers(ctx, t); err != nil {
+	if err := r.CheckTenant(ctx, t); err != nil {
 		return domain.Tenant{}, false, err
 	}
 	switch {
@@ -54,6 +48,40 @@ func (r *Registry) CreateTenant(ctx context.Context, t domain.Tenant) (_ domain.
 	}
 }
 
+// CheckTenant finds what can be known to be in the way of [Registry.CreateTenant], before a number is drawn: that of a
+// context which is refused would be nobody's, and on Redis each is a database.
+//
+// Errors: as those of CreateTenant.
+func (r *Registry) CheckTenant(ctx context.Context, t domain.Tenant) error {
+	t = t.Once()
+	next := t.ID == 0 && t.Alias == ""
+	if t.ID == 0 {
+		t.ID = 1 // for validation
+	}
+	err := validate(t)
+	if err == nil {
+		err = r.checkMembers(ctx, t)
+	}
+	if err == nil && next {
+		err = r.roomForNext(ctx)
+	}
+	return err
+}
+
+// roomForNext refuses where the context that is numbered next has no place on the board.
+func (r *Registry) roomForNext(ctx context.Context) error {
+	n, err := r.board.Next(ctx, 0, layout.Seq("context", 0), 0)
+	if err == nil && n >= 1<<32 {
+		err = errNoNumber
+	}
+	if err == nil {
+		_, err = r.board.Get(ctx, layout.SpaceOf(domain.TenantID(n)), layout.Tenant(domain.TenantID(n)))
+	}
+	return err
+}
+
+var errNoNumber = domain.Limitf("no free context id was found; name one")
+
 // validate checks a context, and what is done when its flows end.
 //
 // Errors: [domain.ErrInvalid].
@@ -64,9 +92,12 @@ func validate(t domain.Tenant) error {
 // nextTenant is a number that no context got from it yet. They come one by one:
 // on Redis each context is a numbered database, and those are few.
 func (r *Registry) nextTenant(ctx context.Context) (domain.TenantID, error) {
+	if err := r.roomForNext(ctx); err != nil {
+		return 0, err
+	}
 	n, err := r.board.Next(ctx, 0, layout.Seq("context", 0), 1)
 	if err == nil && n >= 1<<32 {
-		err = domain.Limitf("no free context id was found; name one")
+		err = errNoNumber
 	}
 	return domain.TenantID(n), err
 }

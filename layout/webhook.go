@@ -46,6 +46,7 @@ var webhookTable = newTable(
 	field[domain.Webhook]{name: webhookDefinition,
 		write: func(w *domain.Webhook) (string, bool) { return mustJSON(w.Defined()), false }}.secret(),
 	number(WebhookRevision, func(w *domain.Webhook) *int64 { return &w.State.Revision }),
+	number("made_ms", func(w *domain.Webhook) *int64 { return &w.State.MadeMs }).ours(),
 	number(WebhookRotatedMs, func(w *domain.Webhook) *int64 { return &w.State.RotatedMs }),
 	number("old_until_ms", func(w *domain.Webhook) *int64 { return &w.State.OldUntilMs }),
 	number(WebhookStarted, func(w *domain.Webhook) *int64 { return &w.State.Started }).readOnly(),

@@ -15,7 +15,7 @@ import (
 func goldWebhook() *domain.Webhook {
 	return &domain.Webhook{Name: "deploy", Summary: "pushes", Scheme: domain.WebhookGitHub, Blueprint: "deploy", Version: 3, When: `body.ref == "x"`,
 		Params: map[string]string{"ref": "body.ref"}, PerMinute: 7, Paused: true, CallerID: 12, CreatedAt: 1, UpdatedAt: 2,
-		State: domain.WebhookState{Revision: 11, RotatedMs: 12, OldUntilMs: 13}}
+		State: domain.WebhookState{Revision: 11, MadeMs: 10, RotatedMs: 12, OldUntilMs: 13}}
 }
 
 func TestGoldenWebhook(t *testing.T) {

@@ -25,6 +25,11 @@ func (c Caller) CreateContext(ctx context.Context, p api.CreateContextParams) (a
 		return c.createContext(ctx, p.Tenant, false)
 	}
 	for range onceNumbers {
+		if p.ID = 0; !c.once.numbered() {
+			if err := c.api.parts.Directory.As(c.who.Actor).CheckTenant(ctx, p.Tenant); err != nil {
+				return api.CreatedContext{}, err
+			}
+		}
 		number, err := c.once.number(ctx, layout.Seq("context", 0))
 		if err == nil && number >= 1<<32 {
 			err = domain.Limitf("no free context id was found; name one")

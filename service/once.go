@@ -272,6 +272,9 @@ func (n *once) numberedBefore() (first uint32, err error) {
 	return uint32(is), err
 }
 
+// numbered says that the request has drawn a number.
+func (n *once) numbered() bool { return n.rec.Get(layout.OnceFirst) != "" }
+
 // unnumber gives back the number that the request has drawn: it draws another.
 func (n *once) unnumber(ctx context.Context) error {
 	b := board.Batch{Space: n.space}

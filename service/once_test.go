@@ -1,9 +1,11 @@
 package service_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/board/precondition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
@@ -19,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/secret"
 	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/service/servicetest"
+	"github.com/ramet-run/ramet/work"
 )
 
 // noAnswers is a board that keeps no answers of requests: as if the node were killed each time between what
@@ -354,12 +358,35 @@ func TestASecretIsToldAgainUntilItIsRotated(t *testing.T) {
 	if two := do(rotate, turn, "rotate-2"); two.Secret == one.Secret {
 		t.Error("another key rotated nothing")
 	}
+	before, err := r.api.As(admin).ShowWebhook(t.Context(), turn.WebhookParams)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := r.api.As(admin).DeleteWebhook(t.Context(), turn.WebhookParams); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := r.api.As(admin).CallOnce(t.Context(), create, house, &hook, named, [32]byte{1}); !errors.Is(err, domain.ErrConflict) ||
 		!strings.Contains(err.Error(), "deleted since") {
 		t.Errorf("of one that was deleted: got %v", err)
+	}
+	// Nor is one told that somebody else has made of that name since.
+	for r.board.Now().UnixMilli() <= before.State.RotatedMs { // in another millisecond
+		continue
+	}
+	theirs := hook
+	theirs.Summary = "theirs"
+	if _, err := r.api.As(admin).CreateWebhook(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	for o, p := range map[*service.Operation]any{create: &hook, rotate: &turn} {
+		key := named
+		if o == rotate {
+			key = "rotate-1"
+		}
+		if got, _, err := r.api.As(admin).CallOnce(t.Context(), o, house, p, key, [32]byte{1}); !errors.Is(err, domain.ErrConflict) ||
+			!strings.Contains(err.Error(), "deleted since") {
+			t.Errorf("%s of one that was made anew: got %+v, %v", o.Name, got, err)
+		}
 	}
 }
 
@@ -389,6 +416,63 @@ func TestNobodyGetsAContextOfThatNumber(t *testing.T) {
 	if again, err := r.once(o, operator, api.CreateContextParams{Tenant: want}, 1); err != nil || !same(first, again) {
 		t.Errorf("again: got %v, %v", again, err)
 	}
+}
+
+// TestARefusedContextUsesNoNumberUp, with a key or without: on Redis each number is a database, and its advice names the next.
+func TestARefusedContextUsesNoNumberUp(t *testing.T) {
+	b := &fewSpaces{Board: memboard.Open(), most: 100}
+	registry := identity.NewRegistry(precondition.Over(b))
+	if _, err := servicetest.People(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Next(t.Context(), 0, layout.Seq("context", 0), 100); err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{T: t, api: service.New(servicetest.Parts(b, registry, work.New(b, work.Config{})))}
+	o := service.Named("context.create")
+	for i, p := range []api.CreateContextParams{
+		{Tenant: domain.Tenant{Admins: []domain.ActorID{admin}, Weight: 2}},
+		{Tenant: domain.Tenant{Admins: []domain.ActorID{admin}, Weight: 3}},
+		{Tenant: domain.Tenant{Alias: "named", Admins: []domain.ActorID{admin}}},
+		{Tenant: domain.Tenant{Admins: []domain.ActorID{4711}}},
+	} {
+		_, err := r.api.As(operator).CreateContext(t.Context(), p)
+		_, _, keyed := r.api.As(operator).CallOnce(t.Context(), o, 0, &p, fmt.Sprint("key ", i), [32]byte{byte(i)})
+		for _, err := range []error{err, keyed} {
+			if want := "context 101 has no place"; !errors.Is(err, domain.ErrInvalid) || i < 3 && !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+	}
+	b.most = 200
+	p := api.CreateContextParams{Tenant: domain.Tenant{Admins: []domain.ActorID{admin}, Weight: 2}}
+	if got, _, err := r.api.As(operator).CallOnce(t.Context(), o, 0, &p, "key 0", [32]byte{0}); err != nil || got.(api.CreatedContext).ID != 101 {
+		t.Errorf("once there is room: got %+v, %v", got, err)
+	}
+}
+
+// fewSpaces has no place for contexts beyond most.
+type fewSpaces struct {
+	board.Board
+	most board.Space
+}
+
+func (b *fewSpaces) room(space board.Space) error {
+	if space > b.most {
+		return domain.Invalidf("context %d has no place", space)
+	}
+	return nil
+}
+
+func (b *fewSpaces) Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+	if err := b.room(space); err != nil {
+		return nil, err
+	}
+	return b.Board.Get(ctx, space, keys...)
+}
+
+func (b *fewSpaces) Commit(ctx context.Context, c board.Batch) error {
+	return cmp.Or(b.room(c.Space), b.Board.Commit(ctx, c))
 }
 
 // TestAKeyIsForgottenAfterADay: the same request is another one then.

@@ -95,7 +95,7 @@ func (s *Store) Create(ctx context.Context, tenant domain.TenantID, def domain.W
 	}
 	now := s.board.Now()
 	def.CallerID, def.CreatedAt, def.UpdatedAt = by, domain.At(now), domain.At(now)
-	def.State.Revision, def.State.RotatedMs = now.UnixMilli(), now.UnixMilli()
+	def.State.Revision, def.State.RotatedMs, def.State.MadeMs = now.UnixMilli(), now.UnixMilli(), now.UnixMilli()
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
 	b.Absent(layout.Webhook(def.Name)).Set(layout.Webhook(def.Name), append(layout.EncodeWebhook(&def),
 		board.Field{Name: layout.WebhookSecret, Value: sealed.Text}, board.Field{Name: layout.WebhookSecretKey, Value: sealed.Key})...)
@@ -173,8 +173,14 @@ func (s *Store) read(ctx context.Context, tenant domain.TenantID, name string) (
 // Errors: [domain.ErrNotFound]; those of opening the secret.
 func (s *Store) Secret(ctx context.Context, tenant domain.TenantID, name, rotated string) (*domain.Webhook, string, error) {
 	w, sealed, err := s.read(ctx, tenant, name)
-	if err != nil || strconv.FormatInt(w.State.RotatedMs, 10) != rotated {
-		return w, "", err
+	if err != nil {
+		return nil, "", err
+	}
+	if ms, err := strconv.ParseInt(rotated, 10, 64); err == nil && w.State.MadeMs > ms {
+		return nil, "", domain.NotFoundf("webhook %q was deleted since, and made anew", name)
+	}
+	if strconv.FormatInt(w.State.RotatedMs, 10) != rotated {
+		return w, "", nil
 	}
 	text, err := s.seal.Open(ctx, sealedAt(tenant, name), sealed.now)
 	return w, text, err
