@@ -23,11 +23,13 @@ const (
 
 // Trimmed is the record that counts, in TrimmedCount, the entries ever taken
 // off Finished, and in ArchivedCount how many of all entries ever pushed there
-// the archive has: those that are on the list still, too.
+// the archive has: those that are on the list still, too. AgainCount is how often the
+// archive had lost what it had, so that ArchivedCount went back.
 const (
 	Trimmed       = "ramet:finished:trimmed"
 	TrimmedCount  = "count"
 	ArchivedCount = "archived"
+	AgainCount    = "again"
 )
 
 // Archive is the record in space 0 that says, in ArchiveWhere, where finished

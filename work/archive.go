@@ -321,6 +321,7 @@ func ArchiveAgain(ctx context.Context, b board.Board, tenant domain.TenantID) er
 		again := board.Batch{Space: layout.SpaceOf(tenant)}
 		again.Equal(layout.Trimmed, layout.TrimmedCount, c.trimmed).Equal(layout.Trimmed, layout.ArchivedCount, c.archived)
 		again.Set(layout.Trimmed, board.Field{Name: layout.ArchivedCount, Value: strconv.Itoa(number(c.trimmed))})
+		again.Add(layout.Trimmed, layout.AgainCount, 1) // whoever is about to remove what was archived does not
 		if err := b.Commit(ctx, again); !errors.Is(err, domain.ErrConflict) {
 			return err
 		}

@@ -216,6 +216,30 @@ func TestOnlyWhatIsArchivedIsPruned(t *testing.T) {
 	e.prunes(1)
 }
 
+// TestWhatIsArchivedAgainIsNotPrunedBefore: the pruner has seen that the archive has it, and then the archive
+// is found to have lost what it had.
+func TestWhatIsArchivedAgainIsNotPrunedBefore(t *testing.T) {
+	e := newEndings(t)
+	e.end(1, 2)
+	e.archives(2)
+	lost := false
+	f := faultboard.New(e.board, faultboard.Config{Before: func(ctx context.Context, c faultboard.Call) error {
+		if c.Batch == nil || lost {
+			return nil
+		}
+		lost = true
+		return work.ArchiveAgain(ctx, e.board, 1)
+	}})
+	if n, err := work.New(f, work.Config{}).Prune(t.Context(), 1, time.Now().Add(time.Second)); err != nil || n != 0 || !lost {
+		t.Errorf("got %d removed, %v, want none", n, err)
+	}
+	if l := e.backlog(); l.Waiting != 2 {
+		t.Errorf("%d wait for the archive, want both", l.Waiting)
+	}
+	e.archives(2)
+	e.prunes(2)
+}
+
 // TestALateMarkIsRefused: a node that was paused between copy and mark must
 // not mark what it has not copied.
 func TestALateMarkIsRefused(t *testing.T) {

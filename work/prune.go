@@ -96,7 +96,7 @@ var endedMessages = EndedKind{Prefix: layout.MessagePrefix, Status: layout.Messa
 
 // pruneFields are what Prune looks at of jobs that ended, and of the record
 // [layout.Trimmed].
-var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount,
+var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount, layout.AgainCount,
 	layout.JobFlowID, layout.JobShard, layout.JobPack, layout.JobRemembered, layout.JobSignals}
 
 // fields are what is looked at of all that ended.
@@ -137,6 +137,9 @@ func (pr pruner) page(ctx context.Context, keys []string) (removed int, err erro
 	}
 	p.b.Space = pr.space
 	p.b.Equal(layout.Trimmed, layout.TrimmedCount, recs[len(keys)].Get(layout.TrimmedCount))
+	if pr.archived { // what the archive has may have become what it has lost; that it gets more does not matter
+		p.b.Equal(layout.Trimmed, layout.AgainCount, recs[len(keys)].Get(layout.AgainCount))
+	}
 	if p.alive, err = pr.flows(ctx, recs[:len(keys)]); err != nil {
 		return 0, err
 	}
