@@ -469,3 +469,24 @@ func openFolder(t *testing.T, dir string) artifact.Store {
 	}
 	return s
 }
+
+// behind is a board whose time is two hours behind this machine's.
+type behind struct{ *memboard.Board }
+
+func (b behind) Now() time.Time { return b.Board.Now().Add(-2 * time.Hour) }
+
+// TestARestoredBoardSaysWhenByItsOwnTime: that is what `ramet doctor` holds it against.
+func TestARestoredBoardSaysWhenByItsOwnTime(t *testing.T) {
+	src, dst := memboard.Open(), behind{memboard.Open()}
+	living(t, src)
+	if _, err := backup.Restore(t.Context(), bytes.NewReader(written(t, src)), backup.Target{Board: dst}); err != nil {
+		t.Fatal(err)
+	}
+	recs, err := dst.Get(t.Context(), 0, board.EpochKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := board.EpochOf(recs[0]); dst.Now().Sub(e.Since).Abs() > time.Hour {
+		t.Errorf("got an epoch of %v, and it is %v", e.Since, dst.Now())
+	}
+}

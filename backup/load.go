@@ -43,7 +43,7 @@ type load struct {
 	bytes   int // of all
 	loaded  *digest
 	passing *digest // keys that expire
-	ends    int64   // when the first of them does, Unix ms
+	ends    int64   // when the first of them does, Unix ms by this machine's clock, as boards tell it
 	limits  []item
 	leases  []item
 	numbers []item // counters
@@ -107,7 +107,7 @@ func look(ctx context.Context, b board.Board, from string, alone, overwrite bool
 // mark says on the board that it is being filled, and leaves what lies there.
 func (l *load) mark(ctx context.Context) error {
 	return l.board.Commit(ctx, *new(board.Batch).Set(layout.Restoring, board.Field{Name: layout.RestoringFrom, Value: l.from},
-		board.Field{Name: layout.RestoringSinceMs, Value: strconv.FormatInt(l.now, 10)}, board.Field{Name: layout.RestoringID, Value: l.id}))
+		board.Field{Name: layout.RestoringSinceMs, Value: strconv.FormatInt(l.board.Now().UnixMilli(), 10)}, board.Field{Name: layout.RestoringID, Value: l.id}))
 }
 
 // notEmpty is a [domain.ErrConflict]: the board has something.

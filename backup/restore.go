@@ -79,7 +79,7 @@ func Restore(ctx context.Context, from io.Reader, t Target) (s Summary, err erro
 		return s, err
 	}
 	err = r.load.end(ctx, func(b *board.Batch) {
-		b.NextEpoch(time.Now(), "restored from a backup of "+s.Head.at()+": what came after it is lost")
+		b.NextEpoch(t.Board.Now(), "restored from a backup of "+s.Head.at()+": what came after it is lost")
 		for name, at := range r.made {
 			b.Set(layout.Streams, board.Field{Name: string(name), Value: at})
 		}

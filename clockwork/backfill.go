@@ -313,7 +313,7 @@ func (f *filling) one(ctx context.Context) (goesOn bool, err error) {
 func (f *filling) write(b *board.Batch, state domain.ScheduleState, fill domain.Backfill, next time.Time) {
 	b.AlarmAt(f.name, f.at)
 	if fill.Final() {
-		fill.EndedMs = time.Now().UnixMilli()
+		fill.EndedMs = f.schedules.board.Now().UnixMilli()
 		b.ClearAlarm(f.name)
 	} else {
 		b.SetAlarm(f.name, next)

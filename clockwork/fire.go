@@ -46,7 +46,7 @@ func (s *Schedules) HandleAlarm(ctx context.Context, a board.Alarm) (ours bool, 
 		// some other way.
 		b := board.Batch{Space: a.Space}
 		b.AlarmAt(a.Name, a.At).Absent(layout.Schedule(name)).ClearAlarm(a.Name)
-		layout.NoteLost(&b, layout.Schedule(name), time.Now())
+		layout.NoteLost(&b, layout.Schedule(name), s.board.Now())
 		err := s.board.Commit(ctx, b)
 		if err == nil {
 			s.log.Error("the record of a schedule is gone, and nobody has deleted it by Ramet", "context", uint32(tenant), "schedule", name)

@@ -219,7 +219,7 @@ func (k keeper) sign(ctx context.Context, token int64) {
 	item := layout.Maintenance(k.service.Name)
 	var b board.Batch
 	b.Held(item, k.cfg.Owner, token)
-	b.Set(item, board.Field{Name: layout.MaintenanceSinceMs, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},
+	b.Set(item, board.Field{Name: layout.MaintenanceSinceMs, Value: strconv.FormatInt(k.board.Now().UnixMilli(), 10)},
 		board.Field{Name: layout.MaintenanceEveryMs, Value: strconv.FormatInt(k.service.Every.Milliseconds(), 10)})
 	// Whatever goes wrong here, the service is done all the same.
 	_ = k.board.Commit(ctx, b)

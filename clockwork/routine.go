@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
@@ -65,7 +64,7 @@ func (u *Routines) Apply(ctx context.Context, tenant domain.TenantID, def domain
 		return nil, err
 	}
 	return u.change(ctx, tenant, def.Name, func(old *domain.Routine) (*domain.Routine, error) {
-		now := domain.At(time.Now())
+		now := domain.At(u.board.Now())
 		is := def
 		is.CreatedAt, is.UpdatedAt = now, now
 		if old == nil {
@@ -275,7 +274,7 @@ func (u *Routines) setPaused(ctx context.Context, tenant domain.TenantID, name s
 		if old == nil {
 			return nil, noRoutine(tenant, name)
 		}
-		old.Paused, old.UpdatedAt = paused, domain.At(time.Now())
+		old.Paused, old.UpdatedAt = paused, domain.At(u.board.Now())
 		return old, nil
 	})
 }

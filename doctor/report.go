@@ -97,8 +97,8 @@ func Of(a Answers, version string, now time.Time) Report {
 	if a.Dead != nil {
 		c.Held(*a.Dead)
 	}
-	c.starts(a.Listeners, a.Webhooks, now)
-	c.schedules(a.Schedules, now)
+	c.starts(a.Listeners, a.Webhooks, onBoard)
+	c.schedules(a.Schedules, onBoard)
 	c.secrets(a.Secrets)
 	for _, t := range a.Contexts {
 		if hooks := t.On.Names(); hooks != "" {

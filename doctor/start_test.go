@@ -112,3 +112,18 @@ func with[T any](w T, change func(*T)) T {
 	change(&w)
 	return w
 }
+
+// TestWhatStartsFlowsIsJudgedByTheBoardsTime, as its instants are of that.
+func TestWhatStartsFlowsIsJudgedByTheBoardsTime(t *testing.T) {
+	now := time.Now()
+	onBoard := now.Add(-48 * time.Hour)
+	w := hook(domain.WebhookState{RefusedMs: onBoard.Add(-time.Minute).UnixMilli(), LastError: "wrong"})
+	w.Name = "w"
+	report := doctor.Of(doctor.Answers{Info: api.Info{BoardMs: onBoard.UnixMilli()}, Webhooks: []api.Webhook{w}}, "", now)
+	for _, f := range report.Findings {
+		if f.What == "webhook w" && strings.Contains(f.Text, "this is told for an hour") {
+			return
+		}
+	}
+	t.Errorf("nothing is said of it: %+v", report.Findings)
+}

@@ -34,7 +34,7 @@ func (s *Store) Audit(ctx context.Context, tenant domain.TenantID, _ int) (repor
 		if gone[member] == "" {
 			continue
 		}
-		now, key := time.Now(), layout.Listener(name)
+		now, key := s.board.Now(), layout.Listener(name)
 		b := board.Batch{Space: layout.SpaceOf(tenant)}
 		b.Absent(key)
 		layout.NoteLost(&b, key, now)

@@ -40,7 +40,7 @@ type hearing struct {
 	l           *domain.Listener
 	subjects    []string
 	deadLetters *deadLetters
-	noted       time.Time // when it was written down that events wait; zero: not since it last went on
+	noted       time.Time // when, by the board's time, it was written down that events wait; zero: not since it last went on
 }
 
 func newHearing(ctx context.Context, w *Worker, tenant domain.TenantID, l *domain.Listener) (*hearing, error) {
@@ -131,7 +131,7 @@ func (h *hearing) request(ctx context.Context, ev *domain.Event) (*flow.Request,
 func (h *hearing) started(b *board.Batch, ev *domain.Event, id domain.FlowID) {
 	key := layout.Listener(h.l.Name)
 	layout.ListenerGuard(b, h.l).Add(key, layout.ListenerStarted, 1).Set(key,
-		board.Field{Name: layout.ListenerLastMs, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},
+		board.Field{Name: layout.ListenerLastMs, Value: strconv.FormatInt(h.w.s.board.Now().UnixMilli(), 10)},
 		board.Field{Name: layout.ListenerLastFlow, Value: strconv.FormatUint(uint64(id), 10)},
 		board.Field{Name: layout.ListenerLastEvent, Value: ev.ID})
 }
@@ -195,7 +195,7 @@ func (h *hearing) changed(ctx context.Context, err error) error {
 
 // bury makes a dead letter of an event.
 func (h *hearing) bury(ctx context.Context, o *one) error {
-	now := time.Now().UnixMilli()
+	now := h.w.s.board.Now().UnixMilli()
 	key := layout.Listener(h.l.Name)
 	b := board.Batch{Space: layout.SpaceOf(h.tenant)}
 	layout.ListenerGuard(&b, h.l).Add(key, layout.ListenerRefused, 1).Set(key,
@@ -252,10 +252,11 @@ func (l *deadLetters) rest() {
 
 // hold writes down that events wait, and for what; not each time.
 func (h *hearing) hold(ctx context.Context, o *one) {
-	if time.Since(h.noted) < holdEvery {
+	now := h.w.s.board.Now()
+	if now.Sub(h.noted).Abs() < holdEvery {
 		return
 	}
-	h.noted = time.Now()
+	h.noted = now
 	h.w.log.Warn("events of a listener wait", "context", uint32(h.tenant), "listener", h.l.Name, "err", o.err)
 	h.write(ctx, h.noted.UnixMilli(), domain.PlainText(o.err.Error(), maxHeld))
 }

@@ -495,3 +495,39 @@ func TestWhatHasNoRoomIsNotListed(t *testing.T) {
 		}
 	}
 }
+
+// behind is a board whose time is two hours behind this machine's.
+type behind struct{ *memboard.Board }
+
+func (b behind) Now() time.Time { return b.Board.Now().Add(-2 * time.Hour) }
+
+// TestInstantsOfAListenerAreOfTheBoardsTime: of it and of its last flow.
+func TestInstantsOfAListenerAreOfTheBoardsTime(t *testing.T) {
+	b, log := behind{memboard.Open()}, memstream.Open()
+	t.Cleanup(func() { log.Close(); b.Close() })
+	s, f := listener.New(b, log, called{}, nil), &flows{b: b.Board}
+	r := &rig{t, b.Board, log, s, f, listener.NewWorker(s, f, listener.Config{})}
+	events, err := b.Watch(t.Context(), layout.SpaceOf(tenant), layout.Listener("shipped"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.apply()
+	defer r.run()()
+	r.publish("1", "OrderShipped", `{"n":1}`)
+	for {
+		l, err := s.Show(t.Context(), tenant, "shipped")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.State.LastMs == 0 {
+			<-events
+			continue
+		}
+		for name, at := range map[string]time.Time{"made": time.UnixMilli(l.State.MadeMs), "last": time.UnixMilli(l.State.LastMs)} {
+			if b.Now().Sub(at).Abs() > time.Hour {
+				t.Errorf("%s at %v, and it is %v", name, at, b.Now())
+			}
+		}
+		return
+	}
+}

@@ -109,7 +109,7 @@ func (s *Store) room(ctx context.Context, tenant domain.TenantID) error {
 func (s *Store) write(ctx context.Context, tenant domain.TenantID, name string,
 	change func(old *domain.Listener, now time.Time) (*domain.Listener, error)) (*domain.Listener, error) {
 	for range tries {
-		now := time.Now()
+		now := s.board.Now()
 		old, err := s.Show(ctx, tenant, name)
 		if err != nil && !errors.Is(err, domain.ErrNotFound) {
 			return nil, err

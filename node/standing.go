@@ -62,7 +62,7 @@ func (n *Node) Standing() telemetry.Standing {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), standingTime)
 	defer cancel()
-	l := survey{n: n, ctx: ctx, now: began, left: standingQueues, own: map[board.Space]*telemetry.ContextStanding{}}
+	l := survey{n: n, ctx: ctx, now: n.board.Now(), left: standingQueues, own: map[board.Space]*telemetry.ContextStanding{}}
 	l.is.At, l.is.BoardBytes = began, -1
 	l.is.Kept = n.standings.last.Kept
 	for _, t := range n.cfg.MetricsContexts {

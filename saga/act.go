@@ -43,7 +43,7 @@ func (e *Engine) PublishAll(ctx context.Context, tenant domain.TenantID, events 
 	}
 	list, messages := make([]*domain.Event, len(events)), make([]stream.Message, len(events))
 	for i, ev := range events {
-		if list[i], messages[i], err = published(tenant, name, ev); err != nil && len(events) > 1 {
+		if list[i], messages[i], err = published(tenant, name, ev, e.board.Now()); err != nil && len(events) > 1 {
 			err = fmt.Errorf("events[%d]: %w", i, err)
 		}
 		if err != nil {
@@ -54,7 +54,7 @@ func (e *Engine) PublishAll(ctx context.Context, tenant domain.TenantID, events 
 }
 
 // published is an event as it is stored, and the message that it is in.
-func published(tenant domain.TenantID, name string, ev *domain.Event) (*domain.Event, stream.Message, error) {
+func published(tenant domain.TenantID, name string, ev *domain.Event, now time.Time) (*domain.Event, stream.Message, error) {
 	if ev.Tenant != "" && !slices.Contains(prefixes(tenant, name), ev.Tenant) {
 		return nil, stream.Message{}, domain.Invalidf("tenant_id is %q, and this is context %d: leave it out", domain.PlainText(ev.Tenant, 128), tenant)
 	}
@@ -64,7 +64,7 @@ func published(tenant domain.TenantID, name string, ev *domain.Event) (*domain.E
 		out.ID = newID()
 	}
 	if out.TimeMs == 0 {
-		out.TimeMs = time.Now().UnixMilli()
+		out.TimeMs = now.UnixMilli()
 	}
 	if out.SchemaVersion == 0 {
 		out.SchemaVersion = 1
@@ -139,7 +139,7 @@ func (e *Engine) ask(ctx context.Context, tenant domain.TenantID, saga, correlat
 		return err
 	}
 	return e.tell(ctx, name, &domain.Event{ID: newID(), Type: what, Saga: saga, Correlation: correlation,
-		TimeMs: time.Now().UnixMilli(), Payload: json.RawMessage(plainJSON(c))})
+		TimeMs: e.board.Now().UnixMilli(), Payload: json.RawMessage(plainJSON(c))})
 }
 
 // Replay gives a dead letter another chance: an event to its instance, a work

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/saga/machine"
@@ -45,7 +44,7 @@ func (e *Engine) Migrate(ctx context.Context, tenant domain.TenantID, q Migrate)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().UnixMilli()
+	now := e.board.Now().UnixMilli()
 	var going []*domain.SagaInstance
 	for _, in := range list {
 		if in.Status == domain.SagaEnded || in.Definition == to.version || q.From != 0 && in.Definition != q.From {
@@ -94,7 +93,7 @@ func (e *Engine) migrate(ctx context.Context, tenant domain.TenantID, saga strin
 		messages := make([]stream.Message, len(part))
 		for i, in := range part {
 			messages[i] = own(name, &domain.Event{ID: newID(), Type: controlMigrate, Saga: saga, Correlation: in.Correlation,
-				TimeMs: time.Now().UnixMilli(), Payload: json.RawMessage(plainJSON(control{Version: version, From: in.Definition}))})
+				TimeMs: e.board.Now().UnixMilli(), Payload: json.RawMessage(plainJSON(control{Version: version, From: in.Definition}))})
 		}
 		if err := e.log.Publish(ctx, messages...); err != nil {
 			return err

@@ -407,7 +407,7 @@ func (b *rebuild) write(ctx context.Context, is, out *domain.SagaInstance) error
 // replace writes an instance in place of what it was, with its timers and a
 // line in its history.
 func (e *Engine) replace(ctx context.Context, tenant domain.TenantID, keys layout.SagaKeys, was, next *domain.SagaInstance, note string) error {
-	now := time.Now()
+	now := e.board.Now()
 	next.UpdatedMs = now.UnixMilli()
 	key := keys.Instance(was.Saga, was.Correlation)
 	c := chunk{}

@@ -421,7 +421,7 @@ func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error 
 	if w.Step == "" || w.Life == "" || !errors.As(cause, &no) || !no.answered {
 		return r.refuse(ctx, w, cause)
 	}
-	told := outgoing{WorkItem: refused(w, no), index: w.index}
+	told := outgoing{WorkItem: refused(w, no, r.s.e.board.Now()), index: w.index}
 	b := r.takeOut(r.batch(), *w)
 	key := r.s.keys.Outbox(told.Kind, told.ID)
 	b.Set(key, board.Field{Name: layout.OutboxItem, Value: plainJSON(told.WorkItem)}).Include(told.index, key)
@@ -434,7 +434,7 @@ func (r *relay) turnedDown(ctx context.Context, w *outgoing, cause error) error 
 
 // refused is the event by which an instance learns that its command was refused.
 // Its id is the same each time, and it is for that life of the instance only.
-func refused(w *outgoing, no *refusal) domain.WorkItem {
+func refused(w *outgoing, no *refusal, now time.Time) domain.WorkItem {
 	reason := "refused"
 	if no.gaveUp {
 		reason = "given_up"
@@ -443,14 +443,14 @@ func refused(w *outgoing, no *refusal) domain.WorkItem {
 		"aggregate_type": w.AggregateType, "aggregate_id": w.AggregateID})
 	return domain.WorkItem{Kind: domain.WorkInternal, ID: identity("refused", w.ID), N: w.N, Tenant: w.Tenant, Saga: w.Saga,
 		Correlation: w.Correlation, ToSaga: w.Saga, ToID: w.Correlation, Type: domain.RefusedEvent(w.Step), Step: w.Step, Life: w.Life,
-		Payload: json.RawMessage(payload), Metadata: w.Metadata, MadeMs: time.Now().UnixMilli()}
+		Payload: json.RawMessage(payload), Metadata: w.Metadata, MadeMs: now.UnixMilli()}
 }
 
 // refuse makes a dead letter of an item that its destination will never take, and takes it out.
 func (r *relay) refuse(ctx context.Context, w *outgoing, cause error) error {
 	s := r.s
 	d := &domain.DeadLetter{Kind: domain.DeadWork, ID: w.ID, Saga: w.Saga, Correlation: w.Correlation, Cause: domain.CutText(cause.Error(), domain.MaxDeadCause),
-		Attempts: max(1, w.tries), Work: &w.WorkItem, MadeMs: time.Now().UnixMilli(), Trace: w.Metadata[domain.MetaTrace]}
+		Attempts: max(1, w.tries), Work: &w.WorkItem, MadeMs: s.e.board.Now().UnixMilli(), Trace: w.Metadata[domain.MetaTrace]}
 	b := r.batch()
 	b.Set(s.keys.Dead(d.Kind, d.ID), board.Field{Name: layout.DeadText, Value: deadText(d)})
 	if err := r.commit(ctx, r.takeOut(b, *w)); err != nil {

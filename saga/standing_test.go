@@ -285,3 +285,34 @@ func TestASagaBeyondItsStreamHasNotCaughtUp(t *testing.T) {
 		}
 	})
 }
+
+// behind is a board whose time is two hours behind this machine's.
+type behind struct{ board.Board }
+
+func (b behind) Now() time.Time { return b.Board.Now().Add(-2 * time.Hour) }
+
+// TestInstantsOfSagasAreOfTheBoardsTime: of an event that is published and of a dead letter.
+func TestInstantsOfSagasAreOfTheBoardsTime(t *testing.T) {
+	bubble(t, func(r *rig) {
+		b := behind{r.board}
+		engine := r.newEngine(b, r.log)
+		def := machineOf("s", sends)
+		def.Commands = []string{"tell"}
+		r.apply(shop, def)
+		defer r.workOn(b, r.log, saga.WorkerConfig{})()
+		ev := goes("1", `{"id":"1"}`)
+		ev.TimeMs = 0
+		made, err := engine.Publish(r.Context(), shop, &ev)
+		r.must(err)
+		time.Sleep(10 * time.Second)
+		dead := r.deadLetters(shop)
+		if len(dead) != 1 {
+			t.Fatalf("got dead letters %+v", dead)
+		}
+		for name, ms := range map[string]int64{"the event": made.TimeMs, "the dead letter": dead[0].MadeMs} {
+			if age := b.Now().Sub(time.UnixMilli(ms)); age.Abs() > time.Hour {
+				t.Errorf("%s is of %v, and it is %v", name, time.UnixMilli(ms), b.Now())
+			}
+		}
+	})
+}

@@ -190,7 +190,7 @@ func (l *startLook) starts(ctx context.Context) (list []start, whole bool, err e
 			}
 		}
 	}
-	looked, now := 0, time.Now()
+	looked, now := 0, l.c.api.parts.Records.Now()
 	for cursor := ""; ; {
 		page, next, err := p.Schedules.List(ctx, l.tenant, cursor)
 		if err != nil {

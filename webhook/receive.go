@@ -227,7 +227,7 @@ func guessed(d Delivery) domain.WebhookScheme {
 func (s *Store) started(b *board.Batch, w *domain.Webhook, flow domain.FlowID) {
 	key := layout.Webhook(w.Name)
 	layout.WebhookGuard(b, w).Add(key, layout.WebhookStarted, 1).Set(key,
-		board.Field{Name: layout.WebhookLastMs, Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},
+		board.Field{Name: layout.WebhookLastMs, Value: strconv.FormatInt(s.board.Now().UnixMilli(), 10)},
 		board.Field{Name: layout.WebhookLastFlow, Value: strconv.FormatUint(uint64(flow), 10)})
 }
 
@@ -247,7 +247,7 @@ func (s *Store) Settle(ctx context.Context, tenant domain.TenantID, a Asked, err
 	if a.Webhook == nil || err == nil && a.Request != nil {
 		return
 	}
-	now := time.Now()
+	now := s.board.Now()
 	if n := s.gather(place{tenant, a.Webhook.Name}, err, now); n != nil {
 		s.record(ctx, tenant, a.Webhook, n)
 	}
@@ -328,7 +328,7 @@ func (s *Store) gather(p place, err error, now time.Time) *note {
 			n.why, n.atMs = domain.PlainText(why, maxError), now.UnixMilli()
 		}
 	}
-	if !s.ending && now.Sub(n.written) < noteEvery {
+	if !s.ending && now.Sub(n.written).Abs() < noteEvery {
 		return nil
 	}
 	out := *n

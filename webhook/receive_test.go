@@ -585,3 +585,29 @@ func TestWhatIsGatheredIsWrittenAtTheEnd(t *testing.T) {
 		t.Errorf("the next node counts %+v, %v; want 4 refused", w, err)
 	}
 }
+
+// behind is a board whose time is two hours behind this machine's.
+type behind struct{ *memboard.Board }
+
+func (b behind) Now() time.Time { return b.Board.Now().Add(-2 * time.Hour) }
+
+// TestInstantsOfAWebhookAreOfTheBoardsTime: other nodes hold them against each other, and doctor against it.
+func TestInstantsOfAWebhookAreOfTheBoardsTime(t *testing.T) {
+	b := behind{memboard.Open()}
+	r := &rig{t, b.Board, webhook.New(b, secret.New(b, secret.Config{KeyFile: t.TempDir() + "/key"}), nil)}
+	r.create(domain.Webhook{})
+	_, _ = r.send(signed("another secret...", `{}`))
+	a, err := r.send(signed(given, `{}`))
+	if err == nil {
+		err = r.commit(a, 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := r.show()
+	for name, ms := range map[string]int64{"made": w.State.MadeMs, "refused": w.State.RefusedMs, "last": w.State.LastMs} {
+		if b.Now().Sub(time.UnixMilli(ms)).Abs() > time.Hour {
+			t.Errorf("%s at %v, and it is %v", name, time.UnixMilli(ms), b.Now())
+		}
+	}
+}

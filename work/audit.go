@@ -239,7 +239,7 @@ func (e *Engine) lostNow(ctx context.Context, space board.Space, item string) (f
 	if err != nil || recs[0] != nil { // it was made just now
 		return found, false, err
 	}
-	found, ok = layout.LostNow(item, time.Now())
+	found, ok = layout.LostNow(item, e.board.Now())
 	return found, ok, nil
 }
 
@@ -251,7 +251,7 @@ func SettleLost(ctx context.Context, b board.Board, space board.Space, it board.
 		return err
 	}
 	batch := board.Batch{Space: space}
-	found := layout.SettleLost(&batch, it.Item, time.Now())
+	found := layout.SettleLost(&batch, it.Item, b.Now())
 	if err := b.Commit(ctx, batch); err != nil {
 		return unlessConflict(err)
 	}
