@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
 )
 
-// StartStanding is how a webhook, a listener or a schedule stands: the first of these that holds. Lists, the
+// StartStanding is how a webhook, a listener, a schedule or an instance of a routine stands: the first of these that holds. Lists, the
 // console and doctor go by it.
 type StartStanding string
 
@@ -81,6 +82,27 @@ func ScheduleStands(s *api.Schedule, now time.Time) (is StartStanding, why strin
 		return StartOver, ""
 	case s.State.LookedMs >= s.State.NextMs:
 		return StartHeld, "a time waits until the flow of the one before has ended"
+	}
+	return StartOn, ""
+}
+
+// roundLate is after how long a round that should have begun is late: more than the pause between two
+// looks of a node that takes over from one that died.
+const roundLate = time.Minute
+
+// RoutineStands is how an instance of a routine stands, and why.
+func RoutineStands(r *domain.Routine, i *domain.RoutineInstance, now time.Time) (is StartStanding, why string) {
+	switch {
+	case r.Paused:
+		return StartPaused, ""
+	case i.Held != "":
+		return StartHeld, i.Held
+	case i.Job == "" && i.NextMs != 0 && now.Sub(time.UnixMilli(i.NextMs)) > roundLate:
+		return StartLate, "its round of " + clock(i.NextMs) + " has not begun, and no node has dealt with it"
+	case i.Error != "":
+		return StartRefused, i.Error
+	case i.Round == 0:
+		return StartUnused, ""
 	}
 	return StartOn, ""
 }

@@ -93,6 +93,32 @@ func TestHowSchedulesStand(t *testing.T) {
 	}
 }
 
+// TestHowInstancesOfRoutinesStand has all states, and what goes before what.
+func TestHowInstancesOfRoutinesStand(t *testing.T) {
+	now := time.Now()
+	in := func(d time.Duration) int64 { return now.Add(d).UnixMilli() }
+	for name, c := range map[string]struct {
+		i       domain.RoutineInstance
+		paused  bool
+		is      doctor.StartStanding
+		because string
+	}{
+		"it has not begun":      {domain.RoutineInstance{}, false, doctor.StartUnused, ""},
+		"it rests":              {domain.RoutineInstance{Round: 3, NextMs: in(time.Minute)}, false, doctor.StartOn, ""},
+		"its time is just now":  {domain.RoutineInstance{Round: 3, NextMs: in(-time.Second)}, false, doctor.StartOn, ""},
+		"nobody has begun it":   {domain.RoutineInstance{Round: 3, NextMs: in(-time.Hour), Error: "no"}, false, doctor.StartLate, "no node has dealt with it"},
+		"a round is under way":  {domain.RoutineInstance{Round: 3, NextMs: in(-time.Hour), Job: "job:1:1"}, false, doctor.StartOn, ""},
+		"its last round failed": {domain.RoutineInstance{Round: 3, NextMs: in(time.Minute), Error: "no"}, false, doctor.StartRefused, "no"},
+		"a ban holds it up":     {domain.RoutineInstance{Round: 3, NextMs: in(-time.Hour), Error: "no", Held: "loud"}, false, doctor.StartHeld, "loud"},
+		"it is paused, for all": {domain.RoutineInstance{Round: 3, NextMs: in(-time.Hour), Error: "no", Held: "loud"}, true, doctor.StartPaused, ""},
+	} {
+		is, why := doctor.RoutineStands(&domain.Routine{Name: "sync", Paused: c.paused}, &c.i, now)
+		if is != c.is || !strings.Contains(why, c.because) || (why == "") != (c.because == "") {
+			t.Errorf("%s: got %s, %q, want %s, %q", name, is, why, c.is, c.because)
+		}
+	}
+}
+
 func of(s domain.ScheduleState) api.Schedule {
 	return api.Schedule{Schedule: domain.Schedule{State: s}}
 }

@@ -13,6 +13,10 @@ func Subject(key string) (noun, name string) {
 	if rest, ok := strings.CutPrefix(key, historyPrefix); ok {
 		return "instance", SagaPrefix + rest
 	}
+	if rest, ok := strings.CutPrefix(key, RoutinePrefix); ok {
+		name, _, _ := strings.Cut(rest, ":")
+		return "routine", Routine(name)
+	}
 	for _, s := range subjects {
 		if strings.HasPrefix(key, s.prefix) {
 			return s.noun, key

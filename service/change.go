@@ -11,7 +11,7 @@ import (
 // Change says that a thing of a context has changed, was made or is gone. It says
 // nothing of what it is: who shows that asks the operations.
 type Change struct {
-	// Noun is "flow", "job", "instance", "dead_letter" or "schedule".
+	// Noun is "flow", "job", "instance", "dead_letter", "schedule" or "routine".
 	Noun string
 	// Key is the thing's key on the board: "flow:12", "job:1:7".
 	Key string

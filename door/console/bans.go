@@ -1,6 +1,7 @@
 package console
 
 import (
+	"regexp"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
@@ -56,6 +57,9 @@ func (v *visit) bansPage() error {
 	return v.operatePage("Bans", s, []string{"ban", "list"}, b)
 }
 
+// instanceName is the name of one of several instances of a routine: the routine's, then which.
+var instanceName = regexp.MustCompile(`^(.+)-\d+\.\d+$`)
+
 func (v *visit) banRow(ban *domain.Ban) row {
 	name := entry{Text: ban.Name}
 	switch ban.Kind {
@@ -65,6 +69,12 @@ func (v *visit) banRow(ban *domain.Ban) row {
 		name.Link = v.path("flows/%s", urlEscape(ban.Name))
 	case domain.BanEffect:
 		name.Link = v.path("effect") + with("name", ban.Name)
+	case domain.BanRoutine:
+		if instance := instanceName.FindStringSubmatch(ban.Name); instance != nil {
+			name.Link = v.routineLink(instance[1])
+		} else if ban.Context != 0 { // else it is what the nodes do for all
+			name.Link = v.routineLink(ban.Name)
+		}
 	case domain.BanType:
 		name.Link = v.path("jobs") + with("type", ban.Name)
 	}

@@ -96,6 +96,7 @@ func New(cfg Config) *Console {
 	c.mountSchedules()
 	c.mountBlueprints()
 	c.mountWebhooks()
+	c.mountRoutines()
 	c.mountEffects()
 	c.mountLetters()
 	c.mountMessages()

@@ -83,7 +83,7 @@ var past = map[string]string{
 	"create": "created", "delete": "deleted", "discard": "discarded", "done": "marked as done", "drop": "dropped",
 	"fork": "forked", "pause": "paused", "reject": "rejected", "replay": "replayed", "rerun": "ran again",
 	"resume": "resumed", "retry": "retried", "set": "set", "signal": "sent a signal to", "skip": "accepted",
-	"submit": "submitted", "test": "tested", "trigger": "triggered", "update": "changed",
+	"run": "ran", "submit": "submitted", "test": "tested", "trigger": "triggered", "update": "changed",
 }
 
 // actText says what somebody did to the thing that is looked at, or was kept from; the line's

@@ -118,6 +118,9 @@ func (v *visit) calledFacts(by *domain.CalledBy) []fact {
 func (v *visit) jobFacts(j *domain.Job) []fact {
 	facts := []fact{{Name: "type", Text: string(j.ScriptType)}, {Name: "by", Text: "actor " + strconv.Itoa(int(j.CallerID))}}
 	facts = append(facts, v.calledFacts(j.CalledBy)...)
+	if name := routineOf(j); name != "" {
+		facts = append(facts, fact{Name: "round of", Text: name, Link: v.routineLink(name)})
+	}
 	if j.Shard != "" || j.Pack != "" {
 		facts = append(facts, fact{Name: "part", Text: cmp.Or(shardName(j.Shard), j.Pack)})
 	}

@@ -30,7 +30,7 @@ type jobRow struct {
 	Type  domain.ScriptType
 	State state
 	Why   string
-	// Flow and FlowLink are the flow and step that it belongs to.
+	// Flow and FlowLink are the flow and step, or the routine, that it belongs to.
 	Flow, FlowLink string
 	Made           moment
 	Took           string
@@ -87,6 +87,9 @@ func (v *visit) jobRow(j *domain.Job) jobRow {
 	r := jobRow{Key: j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Type: j.ScriptType, State: jobState(j),
 		Why:  cmp.Or(j.Error, v.suspendedFor(j)),
 		Made: v.at(int64(j.CreatedAt) * 1000), Took: v.jobTook(j), By: j.CallerID}
+	if name := routineOf(j); name != "" {
+		r.Flow, r.FlowLink = "routine "+name, v.routineLink(name)
+	}
 	if j.FlowID != 0 {
 		r.Flow = strconv.Itoa(int(j.FlowID)) + " " + j.Step
 		r.FlowLink = v.path("flows/%d", j.FlowID) + query("step", j.Step)

@@ -94,7 +94,7 @@ func jobRows(rows []jobRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<th scope=\"col\">Job</th><th scope=\"col\">State</th><th scope=\"col\">Type</th><th scope=\"col\">Flow and step</th><th scope=\"col\">Why</th><th scope=\"col\">Made</th><th scope=\"col\" class=\"num\">Took</th><th scope=\"col\">By</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<th scope=\"col\">Job</th><th scope=\"col\">State</th><th scope=\"col\">Type</th><th scope=\"col\">Part of</th><th scope=\"col\">Why</th><th scope=\"col\">Made</th><th scope=\"col\" class=\"num\">Took</th><th scope=\"col\">By</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -49,6 +49,7 @@ type rig struct {
 	pages   *console.Console
 	api     *service.Service
 	bulks   *bulk.Engine
+	engine  *work.Engine
 	faults  console.Faults // nil: none
 	tokens  *identity.Tokens
 	keys    map[domain.ActorID]identity.Key
@@ -104,6 +105,7 @@ func newRig(t testing.TB, with ...func(r *rig, p *service.Parts)) *rig {
 		t.Fatal(err)
 	}
 	engine := work.New(b, work.Config{})
+	r.engine = engine
 	parts := servicetest.Parts(b, registry, engine)
 	flows := flow.New(b, engine, flow.Config{Blueprints: flow.Stored(blueprint.NewStore(b))})
 	parts.Flows, parts.Schedules = flows, clockwork.NewSchedules(precondition.Over(b), flows, nil)

@@ -315,7 +315,7 @@ func (v *visit) objectLink(object string) string {
 		if name != "" {
 			return v.sagaPath(name)
 		}
-	case "schedule", "blueprint", "effect":
+	case "schedule", "blueprint", "effect", "routine":
 		if name != "" {
 			return v.path("%s", kind) + with("name", name)
 		}

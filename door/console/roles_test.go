@@ -21,7 +21,7 @@ func routes(t *testing.T) (list []route) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	acts := []string{"cancel", "retry", "delete", "pause", "resume", "replay", "drop", "rerun"}
+	acts := []string{"cancel", "retry", "delete", "pause", "resume", "replay", "drop", "rerun", "run", "trigger", "signal"}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -262,11 +262,11 @@ func (v *visit) foreseeTimes(b *makeBody, s *domain.Schedule) error {
 	return nil
 }
 
-// ofTheForm leaves out of an error of which schedule it is: it is the one in the form, which
+// ofTheForm leaves out of an error of which schedule or routine it is: it is the one in the form, which
 // may have no name yet.
 func ofTheForm(err error) error {
 	inner := errors.Unwrap(err)
-	if inner == nil || !strings.HasPrefix(err.Error(), "schedule ") || !strings.HasSuffix(err.Error(), ": "+inner.Error()) {
+	if inner == nil || !strings.HasPrefix(err.Error(), "schedule ") && !strings.HasPrefix(err.Error(), "routine ") || !strings.HasSuffix(err.Error(), ": "+inner.Error()) {
 		return err
 	}
 	return inner

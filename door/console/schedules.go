@@ -41,7 +41,7 @@ func (c *Console) mountSchedules() {
 // startTabs are the views of what starts flows.
 func (v *visit) startTabs(here string) (tabs []tab) {
 	for _, t := range [...]struct{ name, path string }{{"List", "schedules"}, {"Calendar", "schedules/calendar"},
-		{"Webhooks", "webhooks"}, {"Listeners", "listeners"}} {
+		{"Routines", "routines"}, {"Webhooks", "webhooks"}, {"Listeners", "listeners"}} {
 		tabs = append(tabs, tab{t.name, v.path("%s", t.path), t.name == here})
 	}
 	return tabs

@@ -107,6 +107,7 @@ func (v *visit) placeHits(q string) (hits []hit) {
 		add("Operate: "+t.Name, t.Link)
 	}
 	add("Calendar of schedules", v.path("schedules/calendar"))
+	add("Routines", v.path("routines"))
 	add("All dead letters", v.path("letters/list"))
 	add("My inbox", v.path("messages/inbox"))
 	add("Sessions", Path+"sessions")
@@ -136,6 +137,7 @@ func (v *visit) deedHits(q string) (hits []hit) {
 		{"Replay all dead letters", api.DeadLetterReplayAll.Operation, "letters/list/many?act=replay&all=yes"},
 		{"Write a new blueprint", api.BlueprintApply.Operation, "blueprint/edit"},
 		{"Set a ban: stop a tenant, an actor or a script type", api.BanSet.Operation, "operate/bans"},
+		{"Make a routine: run a script again and again", api.RoutineApply.Operation, "routines/new"},
 		{"Grant a role", api.ContextGrant.Operation, "rights"},
 	} {
 		if matches(q, d.name) && v.may(d.op) {
@@ -168,6 +170,7 @@ func (v *visit) objectHits(q string) (hits []hit) {
 			hits = append(hits, hit{"schedule", s.Name, cmp.Or(s.Summary, timesOf(s)), v.path("schedule") + with("name", s.Name)})
 		}
 	}
+	hits = append(hits, v.routineHits(q)...)
 	hits = append(hits, v.sagaHits(q)...)
 	if list, err := call(v, api.EffectList, api.ListEffectsParams{Context: in}); err == nil {
 		for i := range list.Effects {
@@ -212,6 +215,21 @@ func (v *visit) sagaHits(q string) (hits []hit) {
 		}
 		for _, in := range found.Instances {
 			hits = append(hits, hit{"instance", in.Correlation, s.Name + ", " + in.State, v.sagaPath(s.Name) + "/instance" + query("id", in.Correlation)})
+		}
+	}
+	return hits
+}
+
+// routineHits are routines by their names and what they are for.
+func (v *visit) routineHits(q string) (hits []hit) {
+	list, err := call(v, api.RoutineList, api.ListRoutinesParams{Context: v.tenant.ID})
+	if err != nil {
+		return nil
+	}
+	for _, r := range list.Routines {
+		if len(hits) < hitsMost && matches(q, "routine", r.Name, r.Summary) {
+			st, _, _ := v.routineState(r)
+			hits = append(hits, hit{"routine", r.Name, strings.TrimSpace(st.Word + " " + r.Summary), v.routineLink(r.Name)})
 		}
 	}
 	return hits

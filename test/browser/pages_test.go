@@ -15,6 +15,7 @@ func TestListsAndPagesOfOneThingFit(t *testing.T) {
 	n := startNode(t)
 	n.run("blueprint", "apply", "nightly/nightly.yaml")
 	n.run("schedule", "create", "nightly", "--blueprint", "nightly", "--cron", "0 2 * * *", "--zone", "Europe/Brussels", "--summary", "counts the day")
+	n.run("routine", "apply", n.file("name: sync\nevery: 1h\nscale: 2\nscript_type: rhai\nscript: 'print(1);'\n"))
 	n.run("saga", "apply", "order-saga/order.yaml")
 	n.run("event", "publish", "OrderPlaced", "--aggregate", "Order/ann", "--schema-version", "9")
 	n.run("message", "send", "good morning", "--to", "1")
@@ -23,7 +24,8 @@ func TestListsAndPagesOfOneThingFit(t *testing.T) {
 	b.Do(chromedp.Navigate(base + "c/1/letters"))
 	b.Until(`document.querySelector("main").innerText.includes("schema version")`)
 	letter := chromiumtest.Eval[string](b, `document.querySelector("tr[data-href]").dataset.href`)
-	paths := []string{"sagas/order?tab=states", "webhooks", "listeners", "schedules", "schedules/calendar",
+	paths := []string{"sagas/order?tab=states", "routines", "routines/new", "routine?name=sync", "routine?name=sync&tab=rounds",
+		"routine?name=sync&tab=definition", "routine/edit?name=sync", "webhooks", "listeners", "schedules", "schedules/calendar",
 		"schedule?name=nightly", "schedule?name=nightly&tab=flows", "schedule?name=nightly&tab=definition",
 		"blueprints", "blueprint?name=nightly", "blueprint?name=nightly&step=sales", "blueprint?name=nightly&tab=source", "blueprint?name=nightly&tab=versions",
 		"blueprint?name=nightly&tab=start", "blueprint/edit?name=nightly", "effects", "letters", "letters/list", "messages", "messages/inbox", "messages/peers",

@@ -1,0 +1,164 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
+)
+
+func (r *rig) routine(d domain.Routine) {
+	r.Helper()
+	if d.ScriptType == "" {
+		d.ScriptType = "words"
+	}
+	do(r, admin, api.RoutineApply, api.RoutineApplyParams{Context: 7, Routine: d})
+}
+
+// setRound writes where an instance of a routine is, as the node does that looks after it.
+func (r *rig) setRound(name string, p domain.RoutinePart, i domain.RoutineInstance) {
+	r.Helper()
+	b := board.Batch{Space: layout.SpaceOf(7)}
+	if err := r.board.Commit(r.Context(), *b.Set(layout.RoutineInstance(name, p), layout.EncodeInstance(i)...)); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func TestNoRoutineSaysHowToMakeOne(t *testing.T) {
+	b := newRig(t).as(reader)
+	b.has(b.get(200, path("routines")), "No script is run again and again yet.", "ramet routine apply sync.yaml", "--context 7")
+	b.get(404, path("routine?name=none"))
+}
+
+// TestRoutinesSayHowTheyStand has the list and a page for each way in which a routine stands.
+func TestRoutinesSayHowTheyStand(t *testing.T) {
+	r := newRig(t)
+	now := time.Now().UnixMilli()
+	one := domain.RoutinePart{Scale: 1}
+	for _, name := range []string{"bad", "calm", "new", "off", "tardy", "banned", "busy"} {
+		r.routine(domain.Routine{Name: name, Script: "say hello", Every: 300, Summary: "for <b>all</b>", Paused: name == "off"})
+	}
+	r.routine(domain.Routine{Name: "many", Script: "say hello", Scale: 2})
+	r.setRound("bad", one, domain.RoutineInstance{Round: 5, Failures: 3, Error: "script_failed: exit code 3", EndedMs: now, NextMs: now + 60_000})
+	r.setRound("calm", one, domain.RoutineInstance{Round: 9, LastJob: "job:20:4", BeganMs: now - 4000, EndedMs: now - 1000, NextMs: now + 60_000, Checkpoint: "at 900"})
+	r.setRound("tardy", one, domain.RoutineInstance{Round: 2, NextMs: now - 600_000})
+	r.setRound("banned", one, domain.RoutineInstance{Round: 2, Held: "banned (exec) by actor 1: too loud"})
+	r.setRound("busy", one, domain.RoutineInstance{Round: 7, Job: "job:20:8", BeganMs: now})
+	r.setRound("many", domain.RoutinePart{Scale: 2, Index: 1}, domain.RoutineInstance{Round: 7, Error: "no sensor", Failures: 1, Job: "job:20:9", BeganMs: now})
+	b := r.as(reader)
+	list := b.get(200, path("routines"))
+	b.has(list, "3 routines of 8 went wrong the last time.", `href="/console/c/7/routine?name=calm"`, `href="/console/c/7/jobs/20/8"`, "5m",
+		"too loud", "for &lt;b&gt;all&lt;/b&gt;")
+	b.hasNot(list, "at 900", "For the whole board")
+	failing := b.get(200, path("routines?state=failing"))
+	b.has(failing, "name=bad", "name=many")
+	b.hasNot(failing, "name=calm")
+	for name, want := range map[string][]string{
+		"bad":    {"The last 3 rounds failed, most recently: script_failed: exit code 3.", "the next round begins in"},
+		"calm":   {"Round 9 ended well.", "at 900", `href="/console/c/7/jobs/20/4"`, "3.0 s"},
+		"new":    {"No round has begun yet."},
+		"off":    {"It is paused: no further round begins."},
+		"tardy":  {"has not begun, and no node has dealt with it"},
+		"banned": {"Banned (exec) by actor 1: too loud."},
+		"busy":   {"Round 7 is under way.", `href="/console/c/7/jobs/20/8"`},
+		"many":   {"many-2.1: the last round failed: no sensor.", "round 7 is under way", "many-2.0"},
+	} {
+		a := b.get(200, path("routine?name=%s", name))
+		b.has(a, append(want, "ramet routine show "+name+" --context 7")...)
+		b.hasNot(a, "Pause the routine", ">Change<")
+	}
+}
+
+// TestARoutineIsMadeChangedRunPausedAndDeleted by what a person clicks.
+func TestARoutineIsMadeChangedRunPausedAndDeleted(t *testing.T) {
+	r := newRig(t)
+	b := r.as(admin)
+	b.has(b.post(400, path("routines/new"), "name", "no spaces", "script_type", "words", "script", "say x", "every", "5 parrots", "act", "make"),
+		"parrots")
+	b.has(b.post(400, path("routines/new"), "name", "sync", "script_type", "words", "script", "say x", "scale", "101", "act", "make"), "want a number up to 100")
+	b.has(b.post(400, path("routines/new"), "act", "make"), "say what it is called", "say what is run")
+	b.has(b.post(200, path("routines/new"), "name", "sync", "script_type", "words", "script", "say <i>\r\nsay b", "every", "5m", "params", "table=orders"),
+		"whose first round begins at once")
+	made := b.post(200, path("routines/new"), "name", "sync", "script_type", "words", "script", "say <i>\r\nsay b", "every", "5m", "params", "table=orders",
+		"act", "make")
+	b.has(made, "The routine sync is made.", "No round has begun yet.")
+	b.has(b.post(400, path("routines/new"), "name", "sync", "script_type", "words", "script", "say x", "act", "make"), "is there already")
+	b.has(b.get(200, path("routine?name=sync&tab=definition")), "say &lt;i&gt;", "orders", "5m")
+
+	edit := b.get(200, path("routine/edit?name=sync"))
+	b.has(edit, "say &lt;i&gt;", "table=orders", `value="5m"`)
+	base := baseOf(edit)
+	b.has(b.post(200, path("routine/edit"), "name", "sync", "script_type", "words", "script", "say other", "every", "10m", "base", base, "act", "make"),
+		"The routine sync was changed.", "10m")
+	b.has(b.post(400, path("routine/edit"), "name", "sync", "script_type", "words", "script", "say x", "base", base, "act", "make"), "meanwhile")
+
+	b.has(b.post(200, path("routine/run"), "name", "sync"), "The next round begins now.")
+	b.has(b.post(200, path("routine/pause"), "name", "sync"), "The routine is paused.", "Resume the routine")
+	b.has(b.post(200, path("routine/run"), "name", "sync"), "is paused")
+	b.has(b.post(200, path("routine/resume"), "name", "sync"), "The routine goes on.")
+	b.has(b.get(200, path("search?q=sync")), `href="/console/c/7/routine?name=sync"`)
+	b.has(b.get(200, path("search?q=routine")), "Make a routine", `href="/console/c/7/routines"`)
+	history := path("routine?name=sync&tab=history")
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if a := b.get(200, history); strings.Contains(a.text, "resumed it") && strings.Contains(a.text, "paused it") {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("the history says nothing of what was done: %s", mainOf(a.text))
+		}
+	}
+	b.has(b.post(200, path("routine/delete"), "name", "sync"), "The routine sync was deleted.", "No script is run again and again yet.")
+	b.post(404, path("routine/explode"), "name", "sync")
+	b.post(404, path("routine/edit"), "name", "sync", "act", "make")
+}
+
+// TestWhoMayNotReadAnEnvironmentStoresNoStarsOfARoutine in the place of its values.
+func TestWhoMayNotReadAnEnvironmentStoresNoStarsOfARoutine(t *testing.T) {
+	r := newRig(t)
+	r.routine(domain.Routine{Name: "sync", Script: "say hello", Env: map[string]string{"TOKEN": "tulip"}})
+	b := r.as(admin)
+	shown := b.get(200, path("routine?name=sync&tab=definition"))
+	b.has(shown, "TOKEN")
+	executors := r.as(executor)
+	executors.hasNot(executors.get(200, path("routine?name=sync&tab=definition")), "tulip")
+	if a := executors.get(statusAny, path("routine/edit?name=sync")); a.StatusCode != 403 {
+		t.Errorf("got %d: %s", a.StatusCode, mainOf(a.text))
+	}
+	b.post(200, path("routine/edit"), "name", "sync", "script_type", "words", "script", "say x", "base", baseOf(b.get(200, path("routine/edit?name=sync"))), "act", "make")
+	if now := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: "sync"}); now.Env["TOKEN"] != "tulip" || now.Script != "say x" {
+		t.Errorf("got %+v", now)
+	}
+}
+
+// baseOf is which definition a form began with.
+func baseOf(a answer) string {
+	_, base, _ := strings.Cut(a.text, `name="base" value="`)
+	base, _, _ = strings.Cut(base, `"`)
+	return base
+}
+
+// TestRoundsAndRoutinesNameEachOther: the jobs of a routine's rounds are found from it, those of others are not, and they lead back.
+func TestRoundsAndRoutinesNameEachOther(t *testing.T) {
+	r := newRig(t)
+	r.routine(domain.Routine{Name: "sync", Script: "say hello", Every: 3600})
+	round := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: "sync"})
+	job := round.Job(7, 900, domain.RoutinePart{Scale: 1}, 4)
+	other := &domain.Job{ID: 901, CallerID: admin, ContextID: 7, Script: "say x", ScriptType: "words", Routine: "sync-other:1.0"}
+	if _, err := r.engine.Submit(t.Context(), 7, []*domain.Job{job, other}); err != nil {
+		t.Fatal(err)
+	}
+	single := r.job("say x")
+	b := r.as(reader)
+	rounds := b.get(200, path("routine?name=sync&tab=rounds"))
+	key := job.Key()
+	b.has(rounds, path("jobs/%d/%d", key.Caller, key.ID))
+	b.hasNot(rounds, path("jobs/%d/%d", key.Caller, 901), path("jobs/%d/%d\"", single.Caller, single.ID))
+	b.has(b.get(200, path("jobs/%d/%d", key.Caller, key.ID)), `href="/console/c/7/routine?name=sync"`, "round of")
+	b.has(b.get(200, path("jobs")), `href="/console/c/7/routine?name=sync"`, "routine sync")
+	do(r, admin, api.BanSet, api.BanParams{In: 7, BanInput: api.BanInput{BanScope: domain.BanScope{Kind: domain.BanRoutine, Context: 7, Name: "sync-2.1"},
+		Level: domain.BanExec, Reason: "loud"}})
+	b.has(b.get(200, path("operate/bans")), `href="/console/c/7/routine?name=sync"`)
+}
