@@ -91,6 +91,7 @@ func (a *app) onListener(use, short string, op api.Op[api.ListenerParams, api.Li
 
 func listenerTable(t *table, l api.Listener) {
 	t.field("listener", l.Name)
+	t.field("stands", startStands(doctor.ListenerStands(&l)))
 	t.field("summary", l.Summary)
 	t.field("events", eventsOf(l.On))
 	t.field("source", l.On.Source)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -120,6 +121,7 @@ func routineTable(t *table, r *domain.Routine) {
 	}
 	for _, i := range r.Instances {
 		t.field("instance", i.Name)
+		t.field("  stands", instanceStands(r, &i))
 		t.field("  round", i.Round)
 		t.field("  job", i.Job)
 		t.field("  last job", i.LastJob)
@@ -162,7 +164,7 @@ func (a *app) routineList() *cobra.Command {
 					t.row("ROUTINE", "EVERY", "ROUND", "UNDER WAY", "NEXT", "FAILURES", "STANDS")
 					for _, r := range list.Routines {
 						for _, i := range r.Instances {
-							t.row(i.Name, r.EveryOr().Time(), i.Round, i.Job, clock(i.NextMs), i.Failures, instanceStands(r, i))
+							t.row(i.Name, r.EveryOr().Time(), i.Round, i.Job, clock(i.NextMs), i.Failures, instanceStands(r, &i))
 						}
 					}
 					t.row("SYSTEM", "EVERY", "HOLDER", "SINCE", "", "", "STANDS")
@@ -176,14 +178,16 @@ func (a *app) routineList() *cobra.Command {
 }
 
 // instanceStands says in a word how an instance stands.
-func instanceStands(r *domain.Routine, i domain.RoutineInstance) string {
-	switch {
-	case r.Paused:
+func instanceStands(r *domain.Routine, i *domain.RoutineInstance) string {
+	switch is, why := doctor.RoutineStands(r, i, time.Now()); is {
+	case doctor.StartPaused:
 		return "paused"
-	case i.Held != "":
-		return i.Held
-	case i.Error != "":
-		return "failed: " + i.Error
+	case doctor.StartLate:
+		return "late: " + why
+	case doctor.StartHeld:
+		return why
+	case doctor.StartRefused:
+		return "failed: " + why
 	}
 	return "ok"
 }

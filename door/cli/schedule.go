@@ -428,6 +428,7 @@ func onClocks(s domain.Schedule, at time.Time) string {
 
 func scheduleTable(t *table, s api.Schedule) {
 	t.field("schedule", s.Name)
+	t.field("stands", startStands(doctor.ScheduleStands(&s, time.Now())))
 	t.field("summary", s.Summary)
 	t.field("blueprint", s.Blueprint)
 	t.field("version", s.Version)

@@ -241,6 +241,7 @@ func (a *app) printWebhook(w api.Webhook, err error) error {
 
 func webhookTable(t *table, w api.Webhook) {
 	t.field("webhook", w.Name)
+	t.field("stands", startStands(doctor.WebhookStands(&w, time.Now())))
 	t.field("summary", w.Summary)
 	t.field("send to", "POST "+cmp.Or(w.URL, w.Path))
 	t.field("scheme", w.SchemeOr())
@@ -255,7 +256,6 @@ func webhookTable(t *table, w api.Webhook) {
 		t.field("paused", true)
 	}
 	t.field("in the name of", w.CallerID)
-	t.field("cannot be opened", w.Locked)
 	t.field("secret set", clock(w.State.RotatedMs))
 	t.field("the one before until", clock(w.State.OldUntilMs))
 	t.field("started", w.State.Started)
