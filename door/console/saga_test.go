@@ -205,3 +205,40 @@ func TestASagaThatNobodyServesSaysSo(t *testing.T) {
 		return strings.Contains(b.get(200, path("rights/audit")).text, `<a href="/console/c/7/sagas/order">saga:order</a>`)
 	})
 }
+
+const trip = `name: trip
+triggers: [{of: Order, types: [Placed, Freed, Held]}]
+correlation: event.aggregate_id
+initial: new
+effects: [go]
+timers: [TooLate]
+states:
+  new: {on: {Placed: handle, "*": ignore}}
+  booking: {on: {go.Succeeded: handle, go.Failed: handle, go.TimedOut: handle, TooLate: handle, Freed: defer, Held: handle, "*": ignore}}
+  booked: {final: true}
+script: |
+  fn on_event(state, event) {
+    if event.type == "Held" { throw "<b>no seat</b>"; }
+    if event.type == "Placed" {
+      return #{next: "booking", work: [#{effect: "go", step: "room", payload: #{to: "<i>ulm</i>"}}], timers: [#{event: "TooLate", after: "1h"}]};
+    }
+    #{next: "booked"}
+  }
+`
+
+// TestAnInstanceShowsItsWork on the page of it: effects, events that wait, timers, and the dead letter that holds it.
+func TestAnInstanceShowsItsWork(t *testing.T) {
+	r := newRig(t)
+	do(r, admin, api.SagaApply, api.ApplySagaParams{Context: 7, Text: trip, File: "trip.yaml"})
+	for _, event := range []string{"Placed", "Freed", "Held"} {
+		r.publish("ann", event)
+	}
+	b := r.as(reader)
+	work := path("sagas/trip/instance?id=ann&tab=steps")
+	testwait.Until(t, "it is held", func() bool {
+		return strings.Contains(b.get(statusAny, work).text, "no seat")
+	})
+	a := b.get(200, work)
+	b.has(a, ">room<", `href="/console/c/7/effect?name=go"`, "asked for", "TooLate", "its program", "Freed", "Order/ann", "&lt;b&gt;no seat&lt;/b&gt;",
+		"/console/c/7/letter?id=", "holds it", "&lt;i&gt;ulm&lt;/i&gt;", "Outbox")
+}

@@ -24,11 +24,10 @@ type instanceBody struct {
 	Lines   []transition
 	Pager   pager
 	// Older says that there are more transitions than the pages have.
-	Older  string
-	Steps  []stepLine
-	Waits  []string // what it waits for: effects, work that is not sent
-	Timers []timerLine
-	Data   string
+	Older string
+	Steps []stepLine
+	Work  []section // what it asked for and waits for
+	Data  string
 }
 
 // transition is a line of an instance's history.
@@ -49,12 +48,6 @@ type stepLine struct {
 	Payload, Result string
 }
 
-// timerLine is a timer that is set.
-type timerLine struct {
-	Event string
-	Due   moment
-}
-
 func (c *Console) mountInstance() {
 	c.live("GET sagas/{saga}/instance", (*visit).instancePage)
 }
@@ -66,7 +59,7 @@ func (v *visit) instanceParams() api.InstanceParams {
 }
 
 // instanceTabs are the tabs of an instance's page.
-var instanceTabs = []struct{ Key, Name string }{{"history", "History"}, {"steps", "Steps & effects"}, {"data", "Data"}}
+var instanceTabs = []struct{ Key, Name string }{{"history", "History"}, {"steps", "Effects & outbox"}, {"data", "Data"}}
 
 const (
 	// historyMost bounds the lines of history that a page shows, newest first.
@@ -138,7 +131,9 @@ func (v *visit) instancePage() error {
 		}
 		b.Tabs = append(b.Tabs, tab{t.Name, link, t.Key == b.Tab})
 	}
-	v.fillInstance(b, i, x, lines)
+	if err := v.fillInstance(b, p, i, &x, lines); err != nil {
+		return err
+	}
 	pg := page{Title: p.Name + " " + p.Correlation, Noun: "Sagas", Command: v.command("saga", "history", p.Name, p.Correlation), Body: b,
 		Crumbs: []crumb{{"Sagas", v.path("sagas")}, {p.Name, v.sagaPath(p.Name)}, {p.Correlation, ""}}}
 	if b.State.Class != succeeded {
@@ -157,7 +152,7 @@ func (v *visit) instancePage() error {
 }
 
 // fillInstance reads what the tab shows.
-func (v *visit) fillInstance(b *instanceBody, i *domain.SagaInstance, x domain.SagaExplanation, lines []domain.SagaEntry) {
+func (v *visit) fillInstance(b *instanceBody, p api.InstanceParams, i *domain.SagaInstance, x *domain.SagaExplanation, lines []domain.SagaEntry) error {
 	switch b.Tab {
 	case "history":
 		for n := len(lines) - 1; n >= 0; n-- { // the newest first
@@ -166,23 +161,11 @@ func (v *visit) fillInstance(b *instanceBody, i *domain.SagaInstance, x domain.S
 				Reaction: string(l.Reaction), Note: l.Note, Work: l.Work})
 		}
 	case "steps":
-		for n := range i.Steps {
-			s := &i.Steps[n]
-			b.Steps = append(b.Steps, stepLine{Name: s.Name, Effect: s.Effect, State: effectState(s.State), Payload: pretty(s.Payload), Result: pretty(s.Result)})
-		}
-		for n := range x.Effects {
-			b.Waits = append(b.Waits, x.Effects[n].String())
-		}
-		b.Waits = append(b.Waits, x.Ended...)
-		for n := range x.Unsent {
-			b.Waits = append(b.Waits, x.Unsent[n].String())
-		}
-		for _, t := range i.Timers {
-			b.Timers = append(b.Timers, timerLine{t.Event, v.at(t.DueMs)})
-		}
+		return v.instanceWork(b, p, i, x)
 	case "data":
 		b.Data = pretty(i.Data)
 	}
+	return nil
 }
 
 // effectStates are how far a step of an instance is.
