@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/door/console"
 	"github.com/ramet-run/ramet/effect"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/service"
 	"github.com/ramet-run/ramet/worker"
 )
@@ -42,6 +44,8 @@ type development struct {
 	sessions *console.Sessions
 	// failEffect has the next call of an effect fail.
 	failEffect atomic.Bool
+	// failNamed has the names of the effects of which the next call fails.
+	failNamed sync.Map
 }
 
 // sampleEffect is one that a step of the sample count asks for.
@@ -57,7 +61,7 @@ func (d *development) effects(kinds map[domain.EffectKind]effect.Open) map[domai
 			if err != nil {
 				return nil, err
 			}
-			return faultyEffect{p, &d.failEffect}, nil
+			return faultyEffect{p, def.Name, d}, nil
 		}
 	}
 	return faulty
@@ -66,11 +70,12 @@ func (d *development) effects(kinds map[domain.EffectKind]effect.Open) map[domai
 // faultyEffect is an effect whose next call can be made to fail.
 type faultyEffect struct {
 	effect.Provider
-	failNext *atomic.Bool
+	name string
+	dev  *development
 }
 
 func (e faultyEffect) Do(ctx context.Context, call effect.Call) (json.RawMessage, error) {
-	if e.failNext.CompareAndSwap(true, false) {
+	if _, named := e.dev.failNamed.LoadAndDelete(e.name); named || e.dev.failEffect.CompareAndSwap(true, false) {
 		return nil, domain.Unavailablef("the call failed before it was made, as somebody asked for at the console of this node (--dev)")
 	}
 	return e.Provider.Do(ctx, call)
@@ -81,6 +86,8 @@ type faultyBoard struct {
 	board.Board
 	cutUntil atomic.Int64 // Unix milliseconds; 0: it is there
 	loseNext atomic.Bool
+	// dropped are leases that are renewed no more, by [board.Held].
+	dropped sync.Map
 }
 
 func (b *faultyBoard) away() error {
@@ -129,7 +136,43 @@ func (b *faultyBoard) Extend(ctx context.Context, owner string, ttl time.Duratio
 	if err := b.away(); err != nil {
 		return nil, err
 	}
-	return b.Board.Extend(ctx, owner, ttl, held)
+	var kept []board.Held
+	for _, h := range held {
+		if _, gone := b.dropped.Load(h); !gone {
+			kept = append(kept, h)
+		}
+	}
+	found, err := b.Board.Extend(ctx, owner, ttl, kept)
+	if err != nil || len(kept) == len(held) {
+		return found, err
+	}
+	answers := make([]board.Answer, 0, len(held))
+	for _, h := range held {
+		if _, gone := b.dropped.Load(h); gone {
+			answers = append(answers, board.Lost)
+			continue
+		}
+		answers, found = append(answers, found[0]), found[1:]
+	}
+	return answers, nil
+}
+
+// drop has the lease on an item run out as soon as a lease can, and renews it no more. The next lease on it has
+// another token.
+//
+// Errors: [domain.ErrConflict] where nobody has one.
+func (b *faultyBoard) drop(ctx context.Context, space board.Space, item string) error {
+	l, found, err := b.LeaseOf(ctx, space, item)
+	if err != nil {
+		return err
+	}
+	if !found || time.Now().After(l.Until) {
+		return domain.Conflictf("%s runs nowhere: there is no lease to drop", item)
+	}
+	h := board.Held{Space: l.Space, Item: l.Item, Token: l.Token}
+	b.dropped.Store(h, true)
+	_, err = b.Board.Extend(ctx, l.Owner, board.MinLease, []board.Held{h})
+	return err
 }
 
 // faults are those that the console offers.
@@ -147,14 +190,20 @@ func (f faults) List() []console.Fault {
 			"once. Start a flow of count to have one."},
 		{Name: "restart", Title: "Restart the node", Will: "The node ends, without waiting for what runs, and begins again. You stay signed in."},
 	}
+	list = append(list, console.Fault{Name: "lease", Of: console.FaultOfJob, Title: "Drop its lease",
+		Will: "This job belongs to nobody any more within a second, as if its runner had been away for too long. It is taken up again."},
+		console.Fault{Name: "call", Of: console.FaultOfEffect, Title: "Fail its next call",
+			Will: "The next call of this effect on this node fails before it is made, once."})
 	if killsScripts {
 		list = append(list, console.Fault{Name: "kill", Title: "Kill the scripts",
-			Will: "Each process that this node has started gets SIGKILL, scripts and interpreters alike."})
+			Will: "Each process that this node has started gets SIGKILL, scripts and interpreters alike."},
+			console.Fault{Name: "script", Of: console.FaultOfJob, Title: "Kill this script",
+				Will: "The processes of this job get SIGKILL. Its attempt ends in error, and is tried again where the job says so."})
 	}
 	return list
 }
 
-func (f faults) Cause(ctx context.Context, name string) (said string, err error) {
+func (f faults) Cause(ctx context.Context, name string, of console.Target) (said string, err error) {
 	dev := f.p.options.dev
 	switch name {
 	case "leases":
@@ -172,8 +221,20 @@ func (f faults) Cause(ctx context.Context, name string) (said string, err error)
 	case "restart":
 		dev.restart()
 		return "The node begins again. What ran is taken up again by its next life.", nil
+	case "lease":
+		err = dev.board.drop(ctx, layout.SpaceOf(of.Tenant), of.Name)
+		return "The lease of " + of.Name + " runs out. Its script is stopped when its renewal is refused, the job counts a loss, and is begun again.", err
+	case "call":
+		dev.failNamed.Store(of.Name, true)
+		return "The next call of effect " + domain.PlainText(of.Name, 100) + " will fail. It is tried again as its step or its definition says, under the same key.", nil
+	case "script":
+		n, err := killScripts(of.Name, of.Tenant)
+		if err == nil && n == 0 {
+			err = domain.Conflictf("%s has no process of its own here: Rhai runs within the node, and other nodes and workers have processes of theirs", of.Name)
+		}
+		return fmt.Sprintf("%d processes of %s were killed. Its attempt ends in error, and is tried again where the job says so.", n, of.Name), err
 	case "kill":
-		n, err := killScripts()
+		n, err := killScripts("", 0)
 		return fmt.Sprintf("%d processes were killed. Their jobs end in error, and are tried again where their blueprint says so.", n), err
 	}
 	return "", domain.NotFoundf("there is no fault %q", domain.PlainText(name, 20))

@@ -3,16 +3,19 @@ package main
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
 // killsScripts says that the processes which the node has started can be found.
 const killsScripts = true
 
-// killScripts kills all processes below this one, and says how many they were.
-func killScripts() (n int, err error) {
+// killScripts kills the processes below this one that a job of a context has, and says how many they were; job "": all.
+func killScripts(job string, tenant domain.TenantID) (n int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, err
@@ -39,6 +42,9 @@ func killScripts() (n int, err error) {
 	for below := children[os.Getpid()]; len(below) > 0; {
 		pid := below[0]
 		below = append(below[1:], children[pid]...)
+		if job != "" && !runs(pid, job, tenant) {
+			continue
+		}
 		switch err := syscall.Kill(pid, syscall.SIGKILL); {
 		case err == nil:
 			n++
@@ -47,4 +53,14 @@ func killScripts() (n int, err error) {
 		}
 	}
 	return n, errors.Join(errs...)
+}
+
+// runs reports whether a process is one of a job: its environment says of which.
+func runs(pid int, job string, tenant domain.TenantID) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false // it has ended
+	}
+	lines := strings.Split(string(env), "\x00")
+	return slices.Contains(lines, "RAMET_JOB="+job) && slices.Contains(lines, "RAMET_CONTEXT="+strconv.FormatUint(uint64(tenant), 10))
 }

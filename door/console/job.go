@@ -97,6 +97,9 @@ func (v *visit) jobPage() error {
 			{j.Step, v.path("flows/%d", j.FlowID) + query("step", j.Step)}}
 	}
 	pg.Crumbs = append(pg.Crumbs, crumb{p.Key().String(), ""})
+	if j.Phase() == domain.PhaseRunning {
+		pg.Breaks = Target{FaultOfJob, v.tenant.ID, p.Key().String()}
+	}
 	if !j.Final() {
 		pg.Follow = follows(service.Change{Noun: "job", Key: p.Key().String()})
 	}

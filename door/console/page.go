@@ -24,6 +24,8 @@ type page struct {
 	// Follow is what of it may change; nil: nothing does. The page is mounted by live then.
 	Follow *follow
 	Body   body
+	// Breaks is what the page is of, where a node for development has faults of that.
+	Breaks Target
 
 	// The rest is filled in for every page.
 	Here     string    // the page's own address
@@ -101,7 +103,7 @@ func (v *visit) complete(p *page) error {
 	if v.refusal != nil {
 		p.Flash = flash{Text: sentenceOf(v.refusal), Unwell: true}
 	}
-	p.Context, p.Faults = v.tenant, v.faultActions()
+	p.Context, p.Faults = v.tenant, v.faultActions(p.Breaks)
 	p.Rail = v.rail(p.Noun)
 	info, err := v.info()
 	if err != nil {
