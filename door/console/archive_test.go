@@ -176,10 +176,14 @@ func TestEarlierAttemptsAreFoundInTheLog(t *testing.T) {
 	b.has(page, "was in attempt 1, which wrote 2 lines in 1.5 s, in the end:", "&lt;b&gt;shop&lt;/b&gt; is away", "wrote 1 line;",
 		"attempt 2 ended: exit code 3; the next begins in 4s", "began attempt 3",
 		"<dt>failed</dt><dd>2 attempts</dd>", "<dt>lost</dt><dd>1 attempt</dd>")
-	log := b.get(200, path("jobs/10/9")) // with a mark where another attempt begins
-	b.has(log, `aria-label="attempt 2 begins"`, `aria-label="attempt 3 begins"`)
-	b.hasNot(log, `aria-label="attempt 1 begins"`)
-	b.has(b.get(200, path("jobs/10/9?from=2")), `aria-label="attempt 2 begins"`)
-	b.hasNot(b.get(200, path("jobs/10/9?from=3")), `aria-label="attempt 2 begins"`)
+	log := b.get(200, path("jobs/10/9")) // by attempts, of which the last is open
+	b.has(log, `<details class="attempt"><summary><b>attempt 1</b>`, `<details class="attempt"><summary><b>attempt 2</b>`,
+		`<details class="attempt" open><summary><b>attempt 3</b>`)
+	b.has(b.get(200, path("jobs/10/9?from=2")), "<b>attempt 2</b>")
+	b.hasNot(b.get(200, path("jobs/10/9?from=2")), "<b>attempt 1</b>")
+	found := b.get(200, path("jobs/10/9?find=SHOP")) // in all of it, each line with its place
+	b.has(found, "1 line of ", "?from=0#L", "&lt;b&gt;shop&lt;/b&gt; is away", "all lines", `value="SHOP"`)
+	b.hasNot(found, "attempt 2 ended")
+	b.has(b.get(200, path("jobs/10/9?find=%s", "nowhere")), "No line has this.", "0 lines of ")
 	b.hasNot(page, "\x1b", "attempt 3, which")
 }

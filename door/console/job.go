@@ -41,7 +41,10 @@ type jobBody struct {
 
 // jobLog is a page of a job's log.
 type jobLog struct {
-	Lines []logLine
+	Parts []logPart
+	// Find is what is looked for in all of the log; then the lines are those that have it, and Found
+	// says how many, and of how many lines. Here is the page's address without that.
+	Find, Found, Here string
 	// Earlier and Later lead to the other pages, Download has all of it as text.
 	Earlier, Later string
 	Download       string
@@ -331,18 +334,99 @@ func (v *visit) isolationFact(j *domain.Job) (f fact, ok bool) {
 	return fact{}, false
 }
 
-// jobLog reads a page of a job's log: that of the address, else the last of a job that went
-// wrong, as it says there why, and the first of any other.
+// logPart is what an attempt wrote, as far as a page has it: it can be folded.
+type logPart struct {
+	Attempt int
+	Lines   []logLine
+	// Open is of the last attempt: what people come for.
+	Open bool
+}
+
+// Count says how many lines a part has, for who sees it folded.
+func (p logPart) Count() string { return plural(len(p.Lines), "line") }
+
+// partsOf are lines by attempts. There is one at least, so that what comes has its place.
+func partsOf(lines []logLine, attempts []int, now int64) (parts []logPart) {
+	for i, line := range lines {
+		last := len(parts) - 1
+		if last < 0 || attempts[i] != 0 && attempts[i] != parts[last].Attempt {
+			parts = append(parts, logPart{Attempt: attempts[i]})
+			last++
+		}
+		parts[last].Lines = append(parts[last].Lines, line)
+	}
+	if len(parts) == 0 {
+		parts = []logPart{{Attempt: max(1, int(now))}}
+	}
+	parts[len(parts)-1].Open = true
+	return parts
+}
+
+const (
+	// findMost bounds the lines that a search in a log shows, findLook those that it looks through.
+	findMost = 500
+	findLook = 100_000
+)
+
+// findInLog looks for a text in all lines of a log, whatever its letters' case. Each line that has it leads to
+// its place.
+func (v *visit) findInLog(p api.JobParams, j *domain.Job, l *jobLog) error {
+	var lines []logLine
+	var attempts []int
+	looked, hits, want := 0, 0, strings.ToLower(l.Find)
+	for looked < findLook {
+		page, err := call(v, api.JobLogs, api.LogParams{JobParams: p, From: looked, Limit: logPage})
+		if err != nil {
+			return err
+		}
+		for i := range page.Logs {
+			looked++
+			if !strings.Contains(strings.ToLower(page.Logs[i].Line), want) {
+				continue
+			}
+			if hits++; hits > findMost {
+				continue
+			}
+			line := v.lineOf(looked, &page.Logs[i])
+			line.Place = fmt.Sprintf("%s?from=%d#L%d", l.Here, (looked-1)/logPage*logPage, looked)
+			lines, attempts = append(lines, line), append(attempts, page.Logs[i].Attempt)
+		}
+		if len(page.Logs) < logPage {
+			break
+		}
+	}
+	l.Parts = partsOf(lines, attempts, j.Attempt)
+	for i := range l.Parts {
+		l.Parts[i].Open = true
+	}
+	l.Found = counted(hits, "line of ", "lines of ") + grouped(looked)
+	if hits > findMost {
+		l.Found += ", of which these are the first " + strconv.Itoa(findMost)
+	}
+	return nil
+}
+
+// jobLog reads a page of a job's log: that of the address, else the last of a job that lives, which is followed, or
+// that went wrong, as it says there why, and the first of one that ended well.
 func (v *visit) jobLog(p api.JobParams, j *domain.Job) (*jobLog, error) {
+	l := &jobLog{Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID), Here: v.path("jobs/%d/%d", p.Caller, p.ID),
+		Find: domain.CutText(v.r.FormValue("find"), maxQuery)}
+	if strings.TrimSpace(l.Find) != "" { // blanks before and behind are looked for, too
+		return l, v.findInLog(p, j, l)
+	}
 	asked := v.r.FormValue("from")
 	from, err := strconv.Atoi(cmp.Or(asked, "0"))
 	if err != nil {
 		return nil, domain.Invalidf("from %q: want the number of a line", domain.PlainText(asked, 20))
 	}
-	l := &jobLog{Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID), AtEnd: asked == "" && j.Status == domain.JobError}
+	l.AtEnd = asked == "" && j.Status == domain.JobError
 	wanted := api.LogParams{JobParams: p, From: from, Limit: logPage + 1}
-	if l.AtEnd {
+	if l.AtEnd || asked == "" && !j.Final() {
 		wanted.Limit, wanted.Tail = logPage, logPage
+	}
+	if v.piece != nil && asked == "" { // it is followed in the browser, which leaves it as it is
+		l.Parts, l.Stream = partsOf(nil, nil, j.Attempt), v.path("jobs/%d/%d/log", p.Caller, p.ID)
+		return l, nil
 	}
 	page, err := call(v, api.JobLogs, wanted)
 	if err != nil {
@@ -351,21 +435,17 @@ func (v *visit) jobLog(p api.JobParams, j *domain.Job) (*jobLog, error) {
 	from = page.From
 	more := len(page.Logs) > logPage
 	page.Logs = page.Logs[:min(len(page.Logs), logPage)]
-	before, err := v.attemptBefore(p, from)
-	if err != nil {
-		return nil, err
-	}
+	var lines []logLine
+	var attempts []int
 	for i := range page.Logs {
-		line := v.lineOf(from+i+1, &page.Logs[i])
-		before.mark(&line, page.Logs[i].Attempt)
-		l.Lines = append(l.Lines, line)
+		lines, attempts = append(lines, v.lineOf(from+i+1, &page.Logs[i])), append(attempts, page.Logs[i].Attempt)
 	}
-	here := v.path("jobs/%d/%d", p.Caller, p.ID)
+	l.Parts = partsOf(lines, attempts, j.Attempt)
 	if from > 0 {
-		l.Earlier = fmt.Sprintf("%s?from=%d", here, max(0, from-logPage))
+		l.Earlier = fmt.Sprintf("%s?from=%d", l.Here, max(0, from-logPage))
 	}
 	if more {
-		l.Later = fmt.Sprintf("%s?from=%d", here, from+logPage)
+		l.Later = fmt.Sprintf("%s?from=%d", l.Here, from+logPage)
 	} else if !j.Final() {
 		l.Stream = v.path("jobs/%d/%d/log?from=%d", p.Caller, p.ID, from+len(page.Logs))
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -19,8 +20,8 @@ type logLine struct {
 	Class string // out, err, note
 	Spans []styled
 	More  int // bytes that are not shown
-	// Begins is the attempt that begins with this line, 0 where that is the one of the line before.
-	Begins int
+	// Place is where the line stands among its neighbours, where that is another page; "": here.
+	Place string
 }
 
 // anchor is the line's name within its page.
@@ -30,6 +31,9 @@ func (l logLine) anchor() string {
 	}
 	return "J" + l.Of + "-L" + strconv.Itoa(l.Number)
 }
+
+// place is where its number leads.
+func (l logLine) place() string { return cmp.Or(l.Place, "#"+l.anchor()) }
 
 // text is a line without its colours.
 func (l logLine) text() string {
@@ -43,17 +47,19 @@ func (l logLine) text() string {
 // styled is a piece of a line with the colours that its writer gave it.
 type styled struct{ Class, Text string }
 
-// marks says of lines which of them begin another attempt than that of the line before; the
-// first attempt of all needs no mark.
+// marks is the attempt of the line before: says of lines which of them begin another one.
 type marks int
 
-func (m *marks) mark(l *logLine, attempt int) {
+// begins is the attempt that begins with a line; 0 where that goes on which is there. The
+// first one of all needs no mark.
+func (m *marks) begins(attempt int) (begun int) {
 	if attempt != 0 && attempt != int(*m) {
 		if attempt > 1 {
-			l.Begins = attempt
+			begun = attempt
 		}
 		*m = marks(attempt)
 	}
+	return begun
 }
 
 // lineOf is a line as the page shows it.

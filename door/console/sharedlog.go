@@ -276,16 +276,21 @@ func (w *logViewer) send(text json.RawMessage, emit func(api.Event) error) error
 // lineEvent is a line of a log, as the piece of the page that it becomes.
 type lineEvent struct {
 	HTML string `json:"html"`
+	// Part is the head of the attempt that begins with it; "": none does.
+	Part string `json:"part,omitzero"`
 }
 
 // lineOfLog is the event of a line, as the template of the page writes it; before is whose
 // the line before it is.
 func lineOfLog(v *visit, before *marks, number int, line *domain.Log) (json.RawMessage, error) {
-	shown := v.lineOf(number, line)
-	before.mark(&shown, line.Attempt)
-	var b strings.Builder
-	if err := shown.entry().Render(context.Background(), &b); err != nil {
+	var text, part strings.Builder
+	if err := v.lineOf(number, line).entry().Render(context.Background(), &text); err != nil {
 		return nil, err
 	}
-	return encoded(lineEvent{b.String()}), nil
+	if begun := before.begins(line.Attempt); begun != 0 {
+		if err := (logPart{Attempt: begun}).begins().Render(context.Background(), &part); err != nil {
+			return nil, err
+		}
+	}
+	return encoded(lineEvent{text.String(), part.String()}), nil
 }

@@ -1,0 +1,94 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/ramet-run/ramet/internal/chromiumtest"
+)
+
+// large writes more than a job may, once somebody lets it: its log is cut at 1 MiB, of which each line takes some
+// for its time and place, so that it has more than 8,000.
+const large = `jobs:
+  - script_type: rhai
+    script: |
+      wait("go");
+      let rest = "";
+      rest.pad(48, '.');
+      for i in 0..16384 { print(` + "`line ${i} ${rest}`" + `); }
+`
+
+// again goes wrong, and is tried once more.
+const again = `jobs:
+  - {script_type: rhai, retries: 1, retry: {delay: 1}, script: 'print("begun at the first shop"); throw "shop 3 does not answer";'}
+`
+
+// TestALargeLogIsFollowed holds that a page which follows 1 MiB has a bounded part of it at any time, says where
+// the rest is, and finds what is in that.
+func TestALargeLogIsFollowed(t *testing.T) {
+	b, n := chromiumtest.Start(t), startNode(t)
+	n.run("job", "submit", n.file(large))
+	base := n.signIn(b)
+	b.See(1280, 800, "light")
+	visit(b, base+"c/1/jobs/1/1", "suspended")
+	chromiumtest.Eval[any](b, `(() => {
+		window.most = 0; window.stalls = [];
+		const log = document.querySelector(".log[role=log]");
+		new MutationObserver(() => { window.most = Math.max(window.most, log.getElementsByTagName("*").length); }).observe(log, {childList: true, subtree: true});
+		new PerformanceObserver((list) => { for (const e of list.getEntries()) window.stalls.push(Math.round(e.duration)); }).observe({type: "longtask"});
+	})()`)
+	n.run("job", "signal", "job:1:1", "go")
+	b.Until(`document.querySelector(".log").lastElementChild.lastElementChild.innerText.includes("log cut")`)
+	t.Logf("tasks of more than 50 ms while it came: %v ms", chromiumtest.Eval[[]int](b, `window.stalls`))
+	if lines := chromiumtest.Eval[int](b, `document.querySelectorAll(".log .line").length`); lines != 2000 {
+		t.Errorf("the page has %d lines, want 2000", lines)
+	}
+	// A line has four elements, and a frame brings 200 before the oldest go.
+	if most := chromiumtest.Eval[int](b, `window.most`); most > 4*2400 {
+		t.Errorf("the log had %d elements at once", most)
+	}
+	if at := chromiumtest.Eval[float64](b, `(() => { const l = document.querySelector(".log"); return l.scrollHeight - l.clientHeight - l.scrollTop; })()`); at > 40 {
+		t.Errorf("it follows, and its end is %.0f pixels below", at)
+	}
+	if chromiumtest.Eval[bool](b, `document.querySelector("[data-earlier]").hidden || document.querySelector("[data-all]").hidden`) {
+		t.Error("lines have gone, and nothing leads to them")
+	}
+	b.Do(chromedp.SendKeys("[data-find]", "line 12 "))
+	b.Until(`document.querySelector(".found").innerText === "0 lines"`)
+	b.Do(chromedp.SendKeys("[data-find]", "\r")) // it is in none of those that are here: the node looks in all
+	b.Until(`document.querySelector(".found")?.innerText.startsWith("1 line of 8,")`)
+	n.accessible(b, "lines that were found")
+	b.Do(chromedp.Click(".line .n"))
+	b.Until(`location.hash === "#L13" && document.querySelector("#L13")?.innerText.includes("line 12 ")`)
+	if lines := chromiumtest.Eval[int](b, `document.querySelectorAll(".line").length`); lines != 2000 {
+		t.Errorf("a page has %d lines", lines)
+	}
+	if exact := chromiumtest.Eval[string](b, `document.querySelector("#L13 time").title`); !strings.Contains(exact, "20") {
+		t.Errorf("the time of a line is %q", exact)
+	}
+	if size := chromiumtest.Await[int](b, `fetch(document.querySelector("[download]").href).then((a) => a.text()).then((t) => t.length)`); size < 400_000 {
+		t.Errorf("the download has %d bytes", size)
+	}
+}
+
+// TestALogIsFoldedByAttempts: the last one is open, another opens by a click or because a hit is in it, and one that
+// begins while somebody looks comes as a part of its own.
+func TestALogIsFoldedByAttempts(t *testing.T) {
+	b, n := chromiumtest.Start(t), startNode(t)
+	n.run("job", "submit", n.file(again))
+	base := n.signIn(b)
+	b.See(1280, 800, "light")
+	b.Do(chromedp.Navigate(base + "c/1/jobs/1/1"))
+	b.Until(`document.querySelectorAll(".log .attempt").length === 2`)
+	b.Until(`document.querySelector("h1").parentElement.innerText.includes("failed")`)
+	b.Do(chromedp.Navigate(base + "c/1/jobs/1/1"))
+	open := `[...document.querySelectorAll(".attempt")].map((a) => a.open).join()`
+	b.Until(open + ` === "false,true"`)
+	n.accessible(b, "a log with attempts")
+	b.Do(chromedp.SendKeys("[data-find]", "first shop"))
+	b.Until(`document.querySelector(".found").innerText.endsWith(" lines")`)
+	b.Do(chromedp.SendKeys("[data-find]", "\r"))
+	b.Until(open + ` === "true,true"`)
+}
