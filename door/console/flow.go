@@ -26,7 +26,8 @@ var flowTabs = []struct{ Key, Name string }{
 
 // flowBody is what a flow's page shows.
 type flowBody struct {
-	Flow  domain.FlowView
+	Flow  domain.FlowView  // with the steps that are shown
+	Whole *domain.FlowView // with all that are known
 	Name  string
 	State state
 	Facts []fact
@@ -50,8 +51,8 @@ type flowBody struct {
 	Items     *items
 	// Actions are those of a flow that has ended well, of which there is nothing to say.
 	Actions []action
-	// Older and Newer lead through the steps of a flow that has more than a page of them.
-	Older, Newer string
+	// Older and Newer lead through what a page has a part of alone, which PartOf says: its steps, or lines.
+	Older, Newer, PartOf string
 }
 
 // fact is a short truth at the head of a page.
@@ -108,7 +109,14 @@ func (v *visit) flowPage() error {
 	if err != nil {
 		return err
 	}
-	body := &flowBody{Flow: f, Name: flowName(&f.Flow), State: flowState(&f.Flow, x.Standing == domain.StandingDeciding), Facts: v.flowFacts(&f)}
+	shown, at, err := v.stepsShown(f)
+	if err != nil {
+		return err
+	}
+	if at != "" {
+		return v.redirect(at)
+	}
+	body := &flowBody{Flow: shown, Whole: &f, Name: flowName(&f.Flow), State: flowState(&f.Flow, x.Standing == domain.StandingDeciding), Facts: v.flowFacts(&f)}
 	for _, key := range x.WaitsFor { // those that hold the key that it waits for
 		if link := v.flowLink(key); link != "" && strings.HasPrefix(key, "flow:") {
 			body.Facts = append(body.Facts, fact{Name: "waits for", Text: key, Link: link})
@@ -200,19 +208,96 @@ func (v *visit) flowTabs(b *flowBody) {
 			name += " " + strconv.Itoa(max(len(b.Flow.Steps), b.Flow.StepsTotal))
 		}
 		link := v.path("flows/%d", b.Flow.ID)
+		var words []string
 		if t.Key != flowTabs[0].Key {
-			link += "?tab=" + t.Key
+			words = append(words, "tab", t.Key)
 		}
-		b.Tabs = append(b.Tabs, tab{name, link, t.Key == b.Tab})
+		if b.Flow.StepsTotal > 0 { // also of the first part: else it would be looked for which is shown
+			words = append(words, "steps_from", strconv.Itoa(b.Flow.StepsFrom))
+		}
+		b.Tabs = append(b.Tabs, tab{name, link + with(words...), t.Key == b.Tab})
 	}
-	if b.Flow.StepsTotal > 0 {
-		at := func(from int) string { return v.path("flows/%d?tab=%s&steps_from=%d", b.Flow.ID, b.Tab, from) }
-		if b.Flow.StepsFrom > 0 {
-			b.Newer = at(max(0, b.Flow.StepsFrom-domain.PageSteps))
+	if b.Flow.StepsTotal > 0 && b.Tab != "history" {
+		v.partsOfAll(b, "steps", "steps_from", b.Flow.StepsFrom, pageSteps, b.Flow.StepsTotal)
+	}
+}
+
+// partsOfAll links the parts before and behind the one that a page has, from one on, of so many: of steps, or of lines.
+func (v *visit) partsOfAll(b *flowBody, what, param string, from, each, all int) {
+	at := func(from int) string {
+		q := v.r.URL.Query()
+		q.Set(param, strconv.Itoa(from))
+		for _, own := range [...]string{"step", "said"} {
+			q.Del(own)
 		}
-		if next := b.Flow.StepsFrom + domain.PageSteps; next < b.Flow.StepsTotal {
-			b.Older = at(next)
+		return v.path("flows/%d", b.Flow.ID) + "?" + q.Encode()
+	}
+	b.PartOf = what
+	if from > 0 {
+		b.Newer = at(max(0, from-each))
+	}
+	if from+each < all {
+		b.Older = at(from + each)
+	}
+}
+
+// historyShown is how many lines of a flow's history a page has at once.
+const historyShown = 500
+
+// pageSteps is how many steps of a flow a page has at once: of thousands in one table or drawing nobody sees anything,
+// and a browser takes seconds for them.
+const pageSteps = 500
+
+// stepsShown is a flow with the steps that the page is to show, where there are more than it shows at once: those from
+// the one on that the address has. Where it names a step alone, or nothing, at is the address of the part in which that
+// one is, or the one that asks most to be looked at: a page that is followed does not go from part to part by itself.
+func (v *visit) stepsShown(f domain.FlowView) (shown domain.FlowView, at string, err error) {
+	all := max(len(f.Steps), f.StepsTotal)
+	if all <= pageSteps {
+		return f, "", nil
+	}
+	from, asked := f.StepsFrom, v.r.FormValue("steps_from")
+	if asked != "" {
+		from, _ = strconv.Atoi(asked) // what is no number is the beginning
+	} else if v.piece == nil && v.r.Method == nethttp.MethodGet {
+		wanted, err := v.stepWanted(&f)
+		if err != nil {
+			return f, "", err
 		}
+		if wanted = wanted / pageSteps * pageSteps; wanted != from {
+			q := v.r.URL.Query()
+			q.Set("steps_from", strconv.Itoa(wanted))
+			return f, v.path("flows/%d", f.ID) + "?" + q.Encode(), nil
+		}
+	}
+	first := min(max(0, from-f.StepsFrom), max(0, len(f.Steps)-1))
+	shown = f
+	shown.Steps, shown.StepsFrom, shown.StepsTotal = f.Steps[first:min(len(f.Steps), first+pageSteps)], f.StepsFrom+first, all
+	return shown, "", nil
+}
+
+// stepWanted is the index of the step that the address names, else of the first that asks most for attention.
+func (v *visit) stepWanted(f *domain.FlowView) (int, error) {
+	best, rank, name := 0, 0, v.r.FormValue("step")
+	for part := f; ; {
+		for i := range part.Steps {
+			s := &part.Steps[i]
+			if name != "" && s.Name == name {
+				return part.StepsFrom + i, nil
+			}
+			if r := attention(s); name == "" && r > rank {
+				best, rank = part.StepsFrom+i, r
+			}
+		}
+		next := part.StepsFrom + len(part.Steps)
+		if next >= f.StepsTotal || len(part.Steps) == 0 {
+			return best, nil
+		}
+		more, err := call(v, api.FlowShow, api.ShowFlowParams{FlowParams: api.FlowParams{Context: v.tenant.ID, Flow: f.ID}, StepsFrom: next})
+		if err != nil {
+			return 0, err
+		}
+		part = &more
 	}
 }
 
@@ -223,9 +308,13 @@ func (v *visit) fillTab(b *flowBody) (err error) {
 		if b.Step, err = v.chosenStep(b); err != nil {
 			return err
 		}
-		b.Graph = v.graphOf(&b.Flow, b.Step)
+		if b.Graph = v.foldedWhole(b.Whole, b.Step); b.Graph == nil {
+			b.Graph = v.graphOf(&b.Flow, b.Step)
+		} else {
+			b.Newer, b.Older = "", "" // it has all
+		}
 	case "gantt":
-		b.Gantt, err = v.ganttOf(&b.Flow)
+		b.Gantt, err = v.ganttOf(&b.Flow, b.Whole)
 	case "steps":
 		for i := range b.Flow.Steps {
 			b.Steps = append(b.Steps, v.stepRow(&b.Flow, &b.Flow.Steps[i]))
@@ -239,7 +328,13 @@ func (v *visit) fillTab(b *flowBody) (err error) {
 	case "files":
 		b.Files, err = v.flowFiles(b.Flow.ID)
 	case "history":
-		b.History, err = v.flowHistory(&b.Flow)
+		b.History, err = v.flowHistory(b.Whole)
+		from, _ := strconv.Atoi(v.r.FormValue("lines_from")) // what is no number is the beginning
+		if all := len(b.History); all > historyShown {
+			from = min(max(0, from), all-1)
+			b.History = b.History[from:min(all, from+historyShown)]
+			v.partsOfAll(b, "lines", "lines_from", from, historyShown, all)
+		}
 	}
 	return err
 }

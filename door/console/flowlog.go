@@ -39,17 +39,20 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 	if err != nil {
 		return nil, err
 	}
+	jobs = slices.DeleteFunc(jobs, func(j *domain.Job) bool { return j.Attempt == 0 })
+	if len(jobs) > logJobs { // not all are shown: those that went wrong are
+		slices.SortStableFunc(jobs, func(a, b *domain.Job) int { return unwell(b) - unwell(a) })
+		jobs = jobs[:logJobs]
+	}
 	slices.SortStableFunc(jobs, func(a, b *domain.Job) int { return cmp.Compare(a.StartedMs, b.StartedMs) })
-	read := 0
 	for i := range f.Steps {
 		s := &f.Steps[i]
 		st := v.stepState(s)
 		sl := stepLog{Step: s.Name, State: st, Open: st.Class != succeeded && st.Class != skipped}
 		for _, j := range jobs {
-			if !ofStep(j, s) || j.Attempt == 0 || read >= logJobs {
+			if !ofStep(j, s) {
 				continue
 			}
-			read++
 			page, err := call(v, api.JobLogs, api.LogParams{JobParams: api.JobParams{Context: v.tenant.ID, Caller: j.CallerID, ID: j.ID}, Limit: logLines + 1})
 			if err != nil {
 				return nil, err
@@ -68,6 +71,24 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 		}
 	}
 	return list, nil
+}
+
+// unwell is 1 for a job that went wrong.
+func unwell(j *domain.Job) int {
+	if j.Status == domain.JobError {
+		return 1
+	}
+	return 0
+}
+
+// begunSteps counts the steps that have something to say, or had.
+func begunSteps(f *domain.FlowView) (n int) {
+	for i := range f.Steps {
+		if s := &f.Steps[i]; s.SinceMs != 0 && s.Kind != domain.StepApproval {
+			n++
+		}
+	}
+	return n
 }
 
 // ofStep reports whether a job is a step's: by its name, or by its key in flows that were
@@ -109,4 +130,13 @@ func (v *visit) saidLines(f *domain.FlowView) (*saidLines, error) {
 		said.Lines = append(said.Lines, line)
 	}
 	return said, nil
+}
+
+// logsBy is where the logs are in another order.
+func (b *flowBody) logsBy(order string) string {
+	words := []string{"tab", "logs", "by", order}
+	if b.Flow.StepsTotal > 0 {
+		words = append(words, "steps_from", strconv.Itoa(b.Flow.StepsFrom))
+	}
+	return with(words...)
 }

@@ -52,8 +52,8 @@ func (t tick) percent() string { return strconv.FormatFloat(t.X/ganttWidth*100, 
 // Last reports whether a tick's text would reach over the edge.
 func (t tick) Last() bool { return t.X > 0.95*ganttWidth }
 
-// ganttOf reads the times of a flow's steps and jobs.
-func (v *visit) ganttOf(f *domain.FlowView) (*gantt, error) {
+// ganttOf reads the times of the steps that are shown of a flow, and of their jobs.
+func (v *visit) ganttOf(f, whole *domain.FlowView) (*gantt, error) {
 	jobs, err := v.flowJobs(f)
 	if err != nil {
 		return nil, err
@@ -72,12 +72,12 @@ func (v *visit) ganttOf(f *domain.FlowView) (*gantt, error) {
 	for _, j := range jobs {
 		byStep[j.Step] = append(byStep[j.Step], j)
 	}
-	critical := criticalSteps(f)
+	critical := criticalSteps(whole)
 	for i := range f.Steps {
 		s := &f.Steps[i]
 		own := byStep[s.Name]
 		row := ganttRow{Name: s.Name, Link: v.path("flows/%d", f.ID) + query("step", s.Name), State: v.stepState(s), Took: v.took(s.SinceMs, s.EndMs),
-			Critical: critical[i]}
+			Critical: critical[f.StepsFrom-whole.StepsFrom+i]}
 		if s.Kind.One() && len(own) == 1 {
 			row.Bars = v.jobBars(own[0], scale)
 		} else if s.SinceMs != 0 {

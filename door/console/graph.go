@@ -98,6 +98,24 @@ func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
 	return d
 }
 
+// foldedMost is up to how many boxes a flow is drawn as a whole of which pages have a part of the steps alone.
+const foldedMost = 150
+
+// foldedWhole draws all of a flow, where pages have a part of its steps alone and it has few boxes once what is alike is
+// in one; else nil.
+func (v *visit) foldedWhole(f *domain.FlowView, chosen *stepRow) *graph {
+	if len(f.Steps) <= pageSteps || f.StepsTotal > len(f.Steps) || v.r.FormValue("unfold") == "yes" {
+		return nil
+	}
+	g := blueprint.FlowGraph(f)
+	if groups := alike(g); len(groups) > 0 {
+		if small, _ := folded(g, groups); len(small.Nodes) <= foldedMost {
+			return v.graphOf(f, chosen)
+		}
+	}
+	return nil
+}
+
 // alike are the steps of a large graph, by their index, that need the same and are needed by
 // the same, in groups of as many as are worth a box of their own; nil: none are.
 func alike(g *domain.Graph) (groups [][]int) {

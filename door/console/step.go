@@ -320,7 +320,14 @@ func (v *visit) flowJobs(f *domain.FlowView) (jobs []*domain.Job, err error) {
 		jobs = append(jobs, j)
 		return nil
 	}
-	for i := range f.Steps {
+	order := make([]int, len(f.Steps))
+	for i := range order {
+		order[i] = i
+	}
+	if len(order) > jobsMost { // not all are read: what asks to be looked at is
+		slices.SortStableFunc(order, func(a, b int) int { return attention(&f.Steps[b]) - attention(&f.Steps[a]) })
+	}
+	for _, i := range order {
 		keys := []string{f.Steps[i].Job}
 		for _, u := range f.Steps[i].Units {
 			keys = append(keys, u.Job)
