@@ -10,7 +10,7 @@ import (
 )
 
 // mounted is where the source mounts a page of a context, or what a form of one is sent to.
-var mounted = regexp.MustCompile(`c\.(live|inContext|follow)\("(?:(GET|POST) )?([^"]*)"`)
+var mounted = regexp.MustCompile(`c\.(live|inContext|follow|mountMake)\("(?:(GET|POST) )?([^"]*)"`)
 
 // route is a page of a context, with things that there are in place of its names.
 type route struct{ method, path string }
@@ -29,8 +29,12 @@ func routes(t *testing.T) (list []route) {
 		}
 		for _, m := range mounted.FindAllStringSubmatch(string(text), -1) {
 			method, p := m[2], m[3]
-			if m[1] == "follow" {
+			switch m[1] {
+			case "follow":
 				continue // a stream, of a page that is here
+			case "mountMake":
+				list = append(list, route{"GET", p}, route{"POST", p})
+				continue
 			}
 			p = strings.NewReplacer("{$}", "", "{flow}", "1", "{caller}", "10", "{id}", "1", "{bulk}", "1", "{saga}", "covert").Replace(p)
 			if !strings.Contains(p, "{act}") {
@@ -50,7 +54,7 @@ func routes(t *testing.T) (list []route) {
 
 var (
 	// ownForms are what who only reads may send: it changes nothing, or what is their own.
-	ownForms = []string{"blueprint/edit", "rights/tokens"}
+	ownForms = []string{"blueprint/edit", "rights/tokens", "rights/tokens/new"}
 	// partless says that the node of the test lacks a part.
 	partless = regexp.MustCompile(`this node (has|sends) no `)
 )
