@@ -38,10 +38,13 @@ func httpRate(r *rig) figures {
 
 	f := figures{"requests": *jobs}
 	measure := func(name, addr string, request []byte, other func() float64) (answer []byte) {
-		cpu := selfCPU() + other()
+		own, others := selfCPU(), other()
 		took, answer := ask(addr, request, *jobs)
-		cpu = selfCPU() + other() - cpu
-		f[name+"_per_s"], f[name+"_cpu_us"] = perSecond(*jobs, took), round(cpu*1e6/float64(*jobs))
+		own, others = selfCPU()-own, other()-others
+		f[name+"_per_s"], f[name+"_cpu_us"] = perSecond(*jobs, took), round((own+others)*1e6/float64(*jobs))
+		if others > 0 {
+			f[name+"_node_cpu_us"] = round(others * 1e6 / float64(*jobs))
+		}
 		return answer
 	}
 	ofNode := func() float64 { return processCPU(node.process.Process.Pid) }

@@ -50,14 +50,15 @@ func (c Caller) SubmitJobs(ctx context.Context, p api.SubmitParams) (api.JobSubm
 		return api.JobSubmitted{}, err
 	}
 	single := p.Jobs == nil
+	inputs := p.Jobs
 	if single {
-		p.Jobs = []api.JobInput{p.JobInput}
+		inputs = []api.JobInput{p.JobInput}
 	} else if p.Script != "" || p.ScriptType != "" || p.ID != 0 {
 		return api.JobSubmitted{}, domain.Invalidf("the body has jobs and the fields of one job; give either")
 	}
-	jobs := make([]*domain.Job, len(p.Jobs))
-	for i := range p.Jobs {
-		j, err := jobOf(&p.Jobs[i], c.who.Actor, p.Context)
+	jobs := make([]*domain.Job, len(inputs))
+	for i := range inputs {
+		j, err := jobOf(&inputs[i], c.who.Actor, p.Context)
 		if err != nil {
 			return api.JobSubmitted{}, err
 		}

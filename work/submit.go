@@ -313,7 +313,7 @@ func (s *submission) again(ctx context.Context, j *domain.Job) error {
 // batch puts together the commit that creates j. fresh is true at the first
 // try, when jobs of the same call are taken to be unfinished.
 func (s *submission) batch(ctx context.Context, j *domain.Job, fresh bool) (board.Batch, error) {
-	b := board.Batch{Space: s.space}
+	b := board.Batch{Space: s.space, Ops: make([]board.Op, 0, 4)}
 	key := j.Key().String()
 	s.tickets[j].guard(&b)
 	b.Absent(key)

@@ -39,9 +39,9 @@ func (d *Door) mountConsole() {
 	if d.cfg.Console == nil {
 		return
 	}
-	d.mux.HandleFunc(ConsolePath, func(w nethttp.ResponseWriter, r *nethttp.Request) { d.console(w.(*response), r) })
-	d.mux.HandleFunc("POST "+api.ConsoleLinkPath, func(w nethttp.ResponseWriter, r *nethttp.Request) { d.linkConsole(w.(*response), r) })
-	d.mux.HandleFunc("GET /{$}", func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	d.pattern(ConsolePath, func(w nethttp.ResponseWriter, r *nethttp.Request) { d.console(w.(*response), r) })
+	d.pattern("POST "+api.ConsoleLinkPath, func(w nethttp.ResponseWriter, r *nethttp.Request) { d.linkConsole(w.(*response), r) })
+	d.pattern("GET /{$}", func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 			d.noSuchPath(w.(*response), r)
 			return

@@ -139,10 +139,9 @@ func (d *Door) ServeHTTP(rw nethttp.ResponseWriter, r *nethttp.Request) {
 	if d.toPage(w, r) {
 		return
 	}
-	if _, pattern := d.mux.Handler(r); pattern == "" {
+	w.routing = true
+	if d.mux.ServeHTTP(w, r); w.nowhere != 0 {
 		d.noSuchPath(w, r)
-	} else {
-		d.mux.ServeHTTP(w, r)
 	}
 	if d.log.Enabled(r.Context(), slog.LevelDebug) {
 		d.log.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
@@ -382,6 +381,8 @@ type response struct {
 	nethttp.ResponseWriter
 	status    int
 	operation string            // "": the request is for none
+	routing   bool              // the mux has not found a handler so far
+	nowhere   int               // what the mux answers where there is none
 	sum       [sha256.Size]byte // of the request's body
 	// pool is what the request is one of, nil before its caller is known; held is what
 	// its body and its answer hold.
@@ -395,13 +396,20 @@ type response struct {
 }
 
 func (w *response) WriteHeader(status int) {
+	if w.routing && (status == nethttp.StatusNotFound || status == nethttp.StatusMethodNotAllowed) {
+		w.routing, w.nowhere = false, status // the door says it better
+		return
+	}
 	w.status = status
 	w.tellRoom()
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *response) Write(b []byte) (int, error) {
-	if w.status == 0 {
+	switch {
+	case w.status == 0 && w.nowhere != 0:
+		return len(b), nil
+	case w.status == 0:
 		w.status = nethttp.StatusOK
 	}
 	return w.ResponseWriter.Write(b)
@@ -409,10 +417,3 @@ func (w *response) Write(b []byte) (int, error) {
 
 // Unwrap lets http.ResponseController through.
 func (w *response) Unwrap() nethttp.ResponseWriter { return w.ResponseWriter }
-
-// discardWriter takes an answer that nobody gets.
-type discardWriter struct{ header nethttp.Header }
-
-func (w discardWriter) Header() nethttp.Header      { return w.header }
-func (w discardWriter) Write(b []byte) (int, error) { return len(b), nil }
-func (w discardWriter) WriteHeader(int)             {}

@@ -14,16 +14,9 @@ import (
 // Reference is the page of a node that lists the operations.
 const Reference = "/docs"
 
-// noSuchPath answers as the mux would, but with a problem.
+// noSuchPath answers as the mux has, but with a problem.
 func (d *Door) noSuchPath(w *response, r *nethttp.Request) {
-	if _, probing := w.ResponseWriter.(discardWriter); probing { // a handler of the mux that was asked below
-		w.WriteHeader(nethttp.StatusNotFound)
-		return
-	}
-	probe := &response{ResponseWriter: discardWriter{nethttp.Header{}}}
-	d.mux.ServeHTTP(probe, r)
-	allow := probe.Header().Get("Allow")
-	if probe.status != nethttp.StatusMethodNotAllowed {
+	if w.nowhere != nethttp.StatusMethodNotAllowed {
 		near := ""
 		if p := d.nearest(r.Method, r.URL.Path); p != "" {
 			near = "; the nearest is " + p
@@ -32,7 +25,7 @@ func (d *Door) noSuchPath(w *response, r *nethttp.Request) {
 		d.fail(w, r, domain.NotFoundf("there is no path %q%s; all of them are listed at %s", path, near, Reference))
 		return
 	}
-	w.Header().Set("Allow", allow)
+	allow := w.Header().Get("Allow")
 	d.fail(w, r, &notAllowed{domain.PlainText(r.Method, 20), domain.PlainText(r.URL.Path, maxNear), allow})
 }
 
@@ -53,8 +46,17 @@ type route struct {
 
 // handle puts a path of the door into the mux.
 func (d *Door) handle(method, path string, h nethttp.HandlerFunc) {
-	d.mux.HandleFunc(method+" "+path, h)
+	d.pattern(method+" "+path, h)
 	d.routes = append(d.routes, route{method, path, segmentsOf(path)})
+}
+
+// pattern puts a handler into the mux. What the mux answers by itself is known by no handler's
+// having been found.
+func (d *Door) pattern(pattern string, h nethttp.HandlerFunc) {
+	d.mux.HandleFunc(pattern, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		w.(*response).routing = false
+		h(w, r)
+	})
 }
 
 func segmentsOf(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }

@@ -24,28 +24,39 @@ func (w *response) tellRoom() {
 	if w.pool == nil {
 		return
 	}
-	requests, bytes := w.pool.Quota(w.held.Who), w.held.Pool.Quota(w.held.Who)
-	tellQuota(w.Header(), requests, `;qu="concurrent-requests"`)
-	tellQuota(w.Header(), bytes, `;qu="content-bytes"`)
+	tellQuotas(w.Header(), policed{w.pool.Quota(w.held.Who), `;qu="concurrent-requests"`}, policed{w.held.Pool.Quota(w.held.Who), `;qu="content-bytes"`})
 }
 
 // tellTries tells a caller who is not known how often it may still be wrong.
 func tellTries(h nethttp.Header, r *nethttp.Request) {
 	if q, counted := seatOf(r).Quota(); counted {
-		tellQuota(h, q, ";w=60")
+		tellQuotas(h, policed{q, ";w=60"})
 	}
 }
 
-// tellQuota adds one quota to the headers; more is what its policy has besides.
-func tellQuota(h nethttp.Header, q budget.Quota, more string) {
-	name := `"` + q.Name + `"`
-	left := name + ";r=" + strconv.FormatInt(q.Left, 10)
-	if q.Reset > 0 {
-		left += ";t=" + strconv.FormatInt(int64((q.Reset+time.Second-1)/time.Second), 10)
-	}
-	policy := name + ";q=" + strconv.FormatInt(q.Limit, 10) + more
+// policed is a quota and what its policy has besides.
+type policed struct {
+	budget.Quota
+	more string
+}
+
+// tellQuotas adds quotas to the headers. Every answer has them, so each header is put
+// together in one piece.
+func tellQuotas(h nethttp.Header, quotas ...policed) {
+	var room [2][96]byte
+	policy, left := room[0][:0], room[1][:0]
 	if before := h[policyHeader]; before != nil {
-		policy, left = before[0]+", "+policy, h[leftHeader][0]+", "+left
+		policy, left = append(append(policy, before[0]...), ", "...), append(append(left, h[leftHeader][0]...), ", "...)
 	}
-	h[policyHeader], h[leftHeader] = []string{policy}, []string{left}
+	for i, q := range quotas {
+		if i > 0 {
+			policy, left = append(policy, ", "...), append(left, ", "...)
+		}
+		policy = append(strconv.AppendInt(append(strconv.AppendQuote(policy, q.Name), ";q="...), q.Limit, 10), q.more...)
+		left = strconv.AppendInt(append(strconv.AppendQuote(left, q.Name), ";r="...), q.Left, 10)
+		if q.Reset > 0 {
+			left = strconv.AppendInt(append(left, ";t="...), int64((q.Reset+time.Second-1)/time.Second), 10)
+		}
+	}
+	h[policyHeader], h[leftHeader] = []string{string(policy)}, []string{string(left)}
 }

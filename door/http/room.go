@@ -109,6 +109,8 @@ func (w *response) readAll(r *nethttp.Request, most int64) ([]byte, error) {
 	}
 	rc, began := nethttp.NewResponseController(w), time.Now()
 	var body bytes.Buffer
+	// In one piece, where it is small: a buffer that meets the end with less room than this grows first.
+	body.Grow(int(min(max(r.ContentLength, 0), smallBody)) + bytes.MinRead)
 	for {
 		// Best effort: a recorder in a test has no deadlines.
 		_ = rc.SetReadDeadline(began.Add(bodyGrace + time.Duration(body.Len())*time.Second/bodyPace))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/domain"
@@ -32,11 +33,32 @@ func Check(text []byte, into any, l Limits) (Size, error) {
 	case !utf8.Valid(text):
 		return Size{}, errNotUTF8()
 	}
-	s := scanner{text: text, limits: l, open: make([]frame, 0, 8), names: make([][]byte, 0, 32)}
+	s := scanners.Get().(*scanner)
+	defer s.done()
+	s.text, s.limits = text, l
 	if err := s.scan(shapeOf(reflect.TypeOf(into))); err != nil {
 		return Size{}, err
 	}
 	return s.size, nil
+}
+
+// scanners are those that nobody has now: what a small text needs would be most of what
+// it costs to look at it.
+var scanners = sync.Pool{New: func() any { return &scanner{open: make([]frame, 0, 8), names: make([][]byte, 0, 32)} }}
+
+// maxKept is how many names a scanner may have had room for to be kept.
+const maxKept = 1 << 10
+
+// done gives a scanner back, without anything of the text.
+func (s *scanner) done() {
+	open, names := s.open[:cap(s.open)], s.names[:cap(s.names)]
+	if len(names) > maxKept {
+		return
+	}
+	clear(open)
+	clear(names)
+	*s = scanner{open: open[:0], names: names[:0]}
+	scanners.Put(s)
 }
 
 // Decode reads a text that is one JSON value into what into points to. Fields
