@@ -57,6 +57,31 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// A request's body is looked at before it is decoded: that must not cost more than the decoding.
+func TestCheckAllocatesNothing(t *testing.T) {
+	text, into := []byte(`{"id":1,"env":{"a":"b"},"items":[{"id":2},{"id":3,"env":{"c":"d"}}]}`), new(thing)
+	if n := testing.AllocsPerRun(1000, func() {
+		if _, err := intake.Check(text, into, intake.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations of a small text", n)
+	}
+}
+
+// A scanner that is used again has nothing of the text before.
+func TestCheckForgets(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		good bool
+	}{{`{"id":1,"id":2}`, false}, {`{"id":1}`, true}, {`{"id":1,"env":{"a":`, true}, {`{"id":1}`, true}, {`{"items":[{"ID":1}]}`, false}, {`{"id":1,"items":[]}`, true}} {
+		size, err := intake.Check([]byte(c.text), new(thing), intake.Limits{})
+		if (err == nil) != c.good || c.text == `{"id":1}` && size != (intake.Size{Values: 3, Objects: 1}) {
+			t.Errorf("%s: got %v, %v", c.text, size, err)
+		}
+	}
+}
+
 func TestYAML(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"a thing", "id: 1\nenv: {a: b}\nitems:\n- {id: 2}\n- {id: 2}\n", ""},
