@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -49,8 +50,9 @@ func Asked() bool {
 // Exporter sends spans. What it cannot send in time it lets go: a collector that is away
 // costs the node nothing but a bounded queue.
 type Exporter struct {
-	provider *sdk.TracerProvider
-	tracer   trace.Tracer
+	queue sdk.SpanProcessor
+	about *resource.Resource
+	scope instrumentation.Scope
 }
 
 // Open makes an exporter. It does not ask the collector.
@@ -82,10 +84,8 @@ func Open(ctx context.Context, cfg Config) (*Exporter, error) {
 		return nil, domain.Invalidf("tracing: OTEL_RESOURCE_ATTRIBUTES: %v", err)
 	}
 	otel.SetErrorHandler(warned(cfg.Logger))
-	e := &Exporter{provider: sdk.NewTracerProvider(sdk.WithBatcher(client), sdk.WithResource(about), sdk.WithIDGenerator(given{}),
-		sdk.WithSampler(sdk.AlwaysSample()))}
-	e.tracer = e.provider.Tracer("github.com/ramet-run/ramet", trace.WithInstrumentationVersion(cfg.Version))
-	return e, nil
+	return &Exporter{queue: sdk.NewBatchSpanProcessor(client), about: about,
+		scope: instrumentation.Scope{Name: "github.com/ramet-run/ramet", Version: cfg.Version}}, nil
 }
 
 // warned logs what goes wrong, now and then.
@@ -102,32 +102,16 @@ func warned(log *slog.Logger) otel.ErrorHandler {
 
 // Take takes a span that has ended; see [tracing.New].
 func (e *Exporter) Take(s tracing.Span) {
-	ids := spanIDs(s)
-	if !ids.own.IsValid() {
-		return
+	if ids := spanIDs(s); ids.own.IsValid() {
+		e.queue.OnEnd(&span{of: s, ids: ids, from: e})
 	}
-	ctx := context.WithValue(context.Background(), idsKey{}, ids)
-	if ids.parent.HasSpanID() {
-		ctx = trace.ContextWithRemoteSpanContext(ctx, ids.parent)
-	}
-	attributes := make([]attribute.KeyValue, 0, len(s.Attributes))
-	for _, a := range s.Attributes {
-		if a.Value != "" {
-			attributes = append(attributes, attribute.String(a.Name, a.Value))
-		}
-	}
-	_, span := e.tracer.Start(ctx, s.Name, trace.WithTimestamp(s.Began), trace.WithSpanKind(kinds[s.Kind]), trace.WithAttributes(attributes...))
-	if s.Failed != "" {
-		span.SetStatus(codes.Error, s.Failed)
-	}
-	span.End(trace.WithTimestamp(s.Ended))
 }
 
 // Close sends what waits, for a few seconds at most.
 func (e *Exporter) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), sendTime)
 	defer cancel()
-	return e.provider.Shutdown(ctx)
+	return e.queue.Shutdown(ctx)
 }
 
 var kinds = map[tracing.Kind]trace.SpanKind{
@@ -135,10 +119,8 @@ var kinds = map[tracing.Kind]trace.SpanKind{
 	tracing.Producer: trace.SpanKindProducer, tracing.Consumer: trace.SpanKindConsumer,
 }
 
-// ids are those of a span, which are known before it is made.
+// ids are those of a span.
 type ids struct{ own, parent trace.SpanContext }
-
-type idsKey struct{}
 
 // spanIDs are those of a span; its own is not valid where the trace is none.
 func spanIDs(s tracing.Span) (i ids) {
@@ -156,21 +138,50 @@ func spanIDs(s tracing.Span) (i ids) {
 	i.own = context(tracing.ID(s.ID))
 	switch {
 	case s.ParentID != "":
-		i.parent = context(s.ParentID)
+		i.parent = context(s.ParentID).WithRemote(true)
 	case s.Parent != "":
-		i.parent = context(tracing.ID(s.Parent))
+		i.parent = context(tracing.ID(s.Parent)).WithRemote(true)
 	}
 	return i
 }
 
-// given gives spans the ids that they have, instead of drawing some.
-type given struct{}
-
-func (given) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	i := ctx.Value(idsKey{}).(ids)
-	return i.own.TraceID(), i.own.SpanID()
+// span is one as the SDK sends it. It is not made by a tracer of the SDK: it has ended, has its
+// ids already, and what it says is put together when it is sent, which many never are.
+type span struct {
+	sdk.ReadOnlySpan // nil: the interface has a method that only the SDK can have
+	of               tracing.Span
+	ids              ids
+	from             *Exporter
 }
 
-func (given) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
-	return ctx.Value(idsKey{}).(ids).own.SpanID()
+func (s *span) Name() string                                { return s.of.Name }
+func (s *span) SpanContext() trace.SpanContext              { return s.ids.own }
+func (s *span) Parent() trace.SpanContext                   { return s.ids.parent }
+func (s *span) SpanKind() trace.SpanKind                    { return kinds[s.of.Kind] }
+func (s *span) StartTime() time.Time                        { return s.of.Began }
+func (s *span) EndTime() time.Time                          { return s.of.Ended }
+func (s *span) Links() []sdk.Link                           { return nil }
+func (s *span) Events() []sdk.Event                         { return nil }
+func (s *span) InstrumentationScope() instrumentation.Scope { return s.from.scope }
+func (s *span) Resource() *resource.Resource                { return s.from.about }
+func (s *span) DroppedAttributes() int                      { return 0 }
+func (s *span) DroppedLinks() int                           { return 0 }
+func (s *span) DroppedEvents() int                          { return 0 }
+func (s *span) ChildSpanCount() int                         { return 0 }
+
+func (s *span) Attributes() []attribute.KeyValue {
+	list := make([]attribute.KeyValue, 0, len(s.of.Attributes))
+	for _, a := range s.of.Attributes {
+		if a.Value != "" {
+			list = append(list, attribute.String(a.Name, a.Value))
+		}
+	}
+	return list
+}
+
+func (s *span) Status() sdk.Status {
+	if s.of.Failed == "" {
+		return sdk.Status{}
+	}
+	return sdk.Status{Code: codes.Error, Description: s.of.Failed}
 }
