@@ -39,6 +39,15 @@ func (b *Board) borrow(src pebble.Reader, id ident, want kind) (h header, body [
 	if err != nil {
 		return header{}, nil, nil, b.readError(err)
 	}
+	if h, body, err = b.opened(v, id, want); h.kind == kindNone {
+		closer.Close()
+		closer = nil
+	}
+	return h, body, closer, err
+}
+
+// opened takes apart what lies under a key; the zero header is nothing.
+func (b *Board) opened(v []byte, id ident, want kind) (h header, body []byte, err error) {
 	body, err = h.decode(v)
 	switch {
 	case err != nil:
@@ -47,10 +56,9 @@ func (b *Board) borrow(src pebble.Reader, id ident, want kind) (h header, body [
 	case h.kind != want:
 		err = domain.Invalidf("%q is a %s, not a %s", id.name, h.kind, want)
 	default:
-		return h, body, closer, nil
+		return h, body, nil
 	}
-	closer.Close()
-	return header{}, nil, nil, err
+	return header{}, nil, err
 }
 
 // Get implements [board.Board].
@@ -60,8 +68,25 @@ func (b *Board) Get(ctx context.Context, space board.Space, keys ...string) ([]b
 	}
 	defer b.leave()
 	out, bad := make([]board.Record, len(keys)), board.KeyErrors(nil)
+	// First what is leased: what is no more when it is looked at in the store was written
+	// there before, but what is read on from key to key there is as it was at the first.
+	cold := make([]int, 0, len(keys))
 	for i, key := range keys {
-		rec, err := b.get(ident{space, key})
+		hot, ok := b.hot.get(ident{space, key})
+		if !ok {
+			cold = append(cold, i)
+			continue
+		}
+		fields, err := decodeFields(nil, hot.body)
+		if err := bad.Add(i, b.readError(err)); err != nil {
+			return nil, err
+		}
+		out[i] = hot.lease.overlay(fields)
+	}
+	var find finder
+	defer find.close()
+	for n, i := range cold {
+		rec, err := b.get(&find, ident{space, keys[i]}, len(cold)-n)
 		if err := bad.Add(i, err); err != nil {
 			return nil, err
 		}
@@ -70,16 +95,17 @@ func (b *Board) Get(ctx context.Context, space board.Space, keys ...string) ([]b
 	return out, bad.Err()
 }
 
-func (b *Board) get(id ident) (board.Record, error) {
-	if hot, ok := b.hot.get(id); ok {
-		fields, err := decodeFields(nil, hot.body)
-		return hot.lease.overlay(fields), b.readError(err)
+// get reads a record from the store, of about n that are read.
+func (b *Board) get(find *finder, id ident, n int) (board.Record, error) {
+	v, found, err := find.get(b.db, appendKey(nil, id), n)
+	if !found || err != nil {
+		return nil, b.readError(err)
 	}
-	h, body, err := b.value(b.db, id, kindRecord)
+	h, body, err := b.opened(v, id, kindRecord)
 	if h.kind == kindNone || err != nil {
 		return nil, err
 	}
-	fields, err := decodeFields(nil, body)
+	fields, err := decodeFields(nil, slices.Clone(body))
 	return fields, b.readError(err)
 }
 
@@ -198,24 +224,22 @@ func (b *Board) Stat(ctx context.Context, space board.Space, keys ...string) ([]
 	}
 	defer b.leave()
 	out := make([]board.Stat, len(keys))
+	var find finder
+	defer find.close()
 	for i, key := range keys {
 		var err error
-		if out[i], err = b.stat(ident{space, key}); err != nil {
+		if out[i], err = b.stat(&find, ident{space, key}, len(keys)-i); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (b *Board) stat(id ident) (s board.Stat, err error) {
-	v, closer, err := b.db.Get(appendKey(nil, id))
-	if err == pebble.ErrNotFound {
-		return s, nil
-	}
-	if err != nil {
+func (b *Board) stat(find *finder, id ident, n int) (s board.Stat, err error) {
+	v, found, err := find.get(b.db, appendKey(nil, id), n)
+	if !found || err != nil {
 		return s, b.readError(err)
 	}
-	defer closer.Close()
 	var h header
 	if _, err := h.decode(v); err != nil || h.gone(b.clock.now()) {
 		return s, b.readError(err)
