@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ type finding struct {
 	// Ours and Other are the two costs, in microseconds of processor time.
 	Ours  float64 `json:"ours_us"`
 	Other float64 `json:"other_us"`
+	// Slack is how much worse than recorded it may be. Default: [slack].
+	Slack float64 `json:"-"`
 }
 
 // recorded is the file of the last recorded ratios.
@@ -153,7 +156,7 @@ func (r recorded) compare(found finding) error {
 		return fmt.Errorf("%s: found %.3f, nothing is recorded; run make bench-record", found.Name, found.Ratio)
 	case math.IsNaN(found.Ratio) || math.IsInf(found.Ratio, 0) || found.Ratio <= 0:
 		return fmt.Errorf("%s: not measured, recorded %.3f", found.Name, last)
-	case found.Ratio > last*slack:
+	case found.Ratio > last*cmp.Or(found.Slack, slack):
 		return fmt.Errorf("%s: found %.3f, recorded %.3f, %.0f %% worse", found.Name, found.Ratio, last, 100*(found.Ratio/last-1))
 	}
 	return nil

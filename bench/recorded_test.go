@@ -20,6 +20,8 @@ func TestCompare(t *testing.T) {
 		{"a better one is good", finding{Name: "submit", Ratio: 0.1}, ""},
 		{"9 % worse is noise", finding{Name: "submit", Ratio: 2.18}, ""},
 		{"11 % worse names the figure and both ratios", finding{Name: "submit", Ratio: 2.22}, "submit: found 2.220, recorded 2.000, 11 % worse"},
+		{"a loose one may be worse", finding{Name: "submit", Ratio: 2.4, Slack: loose}, ""},
+		{"and not much worse", finding{Name: "submit", Ratio: 2.6, Slack: loose}, "submit: found 2.600, recorded 2.000, 30 % worse"},
 		{"each ratio has its own record", finding{Name: "run", Ratio: 2}, "run: found 2.000, recorded 0.500, 300 % worse"},
 		{"what nobody recorded is no pass", finding{Name: "new", Ratio: 1}, "new: found 1.000, nothing is recorded"},
 		{"what was not measured is no pass", finding{Name: "run", Ratio: math.NaN()}, "run: not measured, recorded 0.500"},
@@ -46,7 +48,7 @@ func TestLeast(t *testing.T) {
 		l.take(r.other.trial(), figures{r.other.figure: us / 2})
 	}
 	got := l.of(r)
-	if diff := cmp.Diff(finding{Name: r.name, Ratio: 2, Ours: 6, Other: 3}, got); diff != "" {
+	if diff := cmp.Diff(finding{Name: r.name, Ratio: 2, Ours: 6, Other: 3, Slack: slack}, got); diff != "" {
 		t.Errorf("the least of three rounds (-want +got):\n%s", diff)
 	}
 	if got := l.of(ratios[2]); !math.IsNaN(got.Ratio) {

@@ -32,10 +32,7 @@ func workerRate(r *rig) figures {
 	check(c.RegisterWork(ctx, 1, workerType))
 	begun := time.Now()
 	for made := 0; made < *jobs; {
-		list := make([]api.JobInput, min(1000, *jobs-made))
-		for i := range list {
-			list[i].Script, list[i].ScriptType = "{}", workerType
-		}
+		list := workJobs(min(1000, *jobs-made))
 		_, err := c.Submit(ctx, 1, list)
 		check(err)
 		made += len(list)
@@ -56,6 +53,15 @@ func workerRate(r *rig) figures {
 	node.end()
 	return figures{"jobs": n, "submit_per_s": perSecond(*jobs, submitted), "jobs_per_s": perSecond(*jobs, took),
 		"worker_cpu_us": round(own / float64(n) * 1e6), "node_cpu_us": round(processMs(node.process) / float64(n) * 1000)}
+}
+
+// workJobs are so many jobs for a worker.
+func workJobs(n int) []api.JobInput {
+	list := make([]api.JobInput, n)
+	for i := range list {
+		list[i].Script, list[i].ScriptType = "{}", workerType
+	}
+	return list
 }
 
 // counting stops a worker whose last job has ended.
@@ -80,6 +86,10 @@ type served struct {
 	process     *exec.Cmd
 	addr, token string
 	client      *client.Client
+	// ready is how long it took from the start until it was ready, readyCPU the seconds of
+	// processor time in that.
+	ready    time.Duration
+	readyCPU float64
 }
 
 // serve starts a node of a program on a folder of the rig.
@@ -98,6 +108,7 @@ func (r *rig) serve(program string) served {
 			check(fmt.Errorf("%s is not ready after a minute", program))
 		}
 	}
+	n.ready, n.readyCPU = time.Since(begun), processCPU(n.process.Process.Pid)
 	token, err := exec.Command(program, "token", "--key", filepath.Join(data, "operator.key"), "--audience", "bench").Output()
 	check(err)
 	n.token = strings.TrimSpace(string(token))
