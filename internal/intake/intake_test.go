@@ -74,7 +74,10 @@ func TestCheckForgets(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		good bool
-	}{{`{"id":1,"id":2}`, false}, {`{"id":1}`, true}, {`{"id":1,"env":{"a":`, true}, {`{"id":1}`, true}, {`{"items":[{"ID":1}]}`, false}, {`{"id":1,"items":[]}`, true}} {
+	}{
+		{`{"id":1,"id":2}`, false}, {`{"id":1}`, true}, {`{"id":1,"env":{"a":`, true}, {`{"id":1}`, true},
+		{`{"items":[{"ID":1}]}`, false}, {`{"id":1,"items":[]}`, true},
+	} {
 		size, err := intake.Check([]byte(c.text), new(thing), intake.Limits{})
 		if (err == nil) != c.good || c.text == `{"id":1}` && size != (intake.Size{Values: 3, Objects: 1}) {
 			t.Errorf("%s: got %v, %v", c.text, size, err)
