@@ -89,6 +89,7 @@ var may = map[string][]string{
 	"door/cli/program":  {"door/cli", "identity", "internal/cmdline", "internal/heap"},
 	"cmd/ramet-client":  {"door/cli", "door/cli/program"},
 	"client":            {"api", "identity/cookie", "tracing"},
+	"client/failover":   {"client"},
 	"worker":            {"tracing"},
 	"worker/workertest": {"worker"},
 	"cmd/ramet":         nil, // wiring: everything

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/client/failover"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/redistest"
 )
@@ -163,6 +164,44 @@ func tooMuch(t *testing.T, a, b hand, submit func() domain.JobKey) {
 				}
 			}
 		}
+	}
+}
+
+// TestAnotherNodeIsAsked kills the node that a client of two asks: what may be done twice is asked of the other, and
+// a job that is submitted there once more is the one that the first has made.
+func TestAnotherNodeIsAsked(t *testing.T) {
+	config := "board: " + redistest.Start(t).URL() + "\n"
+	one := startNode(t, config)
+	two := secondNode(t, one, config)
+	var nodes []failover.Node
+	for _, n := range []*node{one, two} {
+		token := n.token()
+		nodes = append(nodes, failover.Node{URL: "http://" + n.addr, Token: func(context.Context) (string, error) { return token, nil }})
+	}
+	cfg, err := failover.Config(nodes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.RegisterWork(t.Context(), 1, "mail"); err != nil {
+		t.Fatal(err)
+	}
+	once := client.Once(t.Context(), "a mail")
+	mail := domain.Job{Script: "{}", ScriptType: "mail"}
+	first, err := c.SubmitJob(once, 1, mail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.kill()
+	if again, err := c.SubmitJob(once, 1, mail); err != nil || again != first {
+		t.Errorf("got %v, %v, want %v once more", again, err, first)
+	}
+	if j, err := c.Job(t.Context(), 1, first); err != nil || j.Key() != first {
+		t.Errorf("got %v, %v", j, err)
 	}
 }
 

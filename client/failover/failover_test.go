@@ -1,0 +1,166 @@
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/client/failover"
+	"github.com/ramet-run/ramet/domain"
+)
+
+// board are nodes that note what they are asked, each in its way.
+type board struct {
+	*testing.T
+	mu    sync.Mutex
+	asked []string
+	nodes []failover.Node
+}
+
+func (b *board) node(name string, answer http.HandlerFunc) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.mu.Lock()
+		b.asked = append(b.asked, strings.TrimSpace(name+" "+r.Method+" "+r.Header.Get("Idempotency-Key")))
+		b.mu.Unlock()
+		if got := r.Header.Get("Authorization"); got != "Bearer for-"+name {
+			b.Errorf("%s was given %q", name, got)
+		}
+		answer(w, r)
+	}))
+	b.Cleanup(s.Close)
+	b.nodes = append(b.nodes, failover.Node{URL: s.URL, Token: func(context.Context) (string, error) { return "for-" + name, nil }})
+	return s
+}
+
+func (b *board) client() *client.Client {
+	cfg, err := failover.Config(b.nodes...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := client.New(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(c.Close)
+	return c
+}
+
+func (b *board) want(asked ...string) {
+	b.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Equal(b.asked, asked) {
+		b.Errorf("asked was %q, want %q", b.asked, asked)
+	}
+	b.asked = nil
+}
+
+// well answers whatever is asked.
+func well(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprint(w, `{"jobs": [{"key": "job:1:1"}]}`)
+}
+
+// cut breaks its answer off.
+func cut(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Length", "1000")
+	fmt.Fprint(w, `{"jobs"`)
+}
+
+func busy(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusServiceUnavailable)
+	fmt.Fprint(w, `{"code": "unavailable", "status": 503, "detail": "it stops"}`)
+}
+
+func submit(ctx context.Context, c *client.Client) error {
+	_, err := c.Submit(ctx, 1, []api.JobInput{{Job: domain.Job{ScriptType: "shell", Script: "exit 0"}}})
+	return err
+}
+
+// TestTheNextNodeIsAsked: of what may be done twice the next node is asked at once, and from then on; what may not
+// is told to be unknown, and what comes after it goes to the next.
+func TestTheNextNodeIsAsked(t *testing.T) {
+	for name, first := range map[string]http.HandlerFunc{"cut off": cut, "has no time": busy, "gone": nil} {
+		t.Run(name, func(t *testing.T) {
+			b := &board{T: t}
+			a, met := b.node("a", first), []string{"a"}
+			if first == nil {
+				a.Close()
+				met = nil
+			}
+			b.node("b", well)
+			c := b.client()
+			if _, err := c.Job(t.Context(), 1, domain.JobKey{Caller: 1, ID: 1}); err != nil {
+				t.Fatal(err)
+			}
+			b.want(with(met, " GET", "b GET")...)
+			if err := submit(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			b.want("b POST")
+
+			c = b.client()
+			if err := submit(client.Once(t.Context(), "k"), c); err != nil {
+				t.Fatal(err)
+			}
+			b.want(with(met, " POST k", "b POST k")...)
+
+			c = b.client()
+			if err := submit(t.Context(), c); !errors.Is(err, domain.ErrUnavailable) {
+				t.Errorf("what may not be done twice ended with %v", err)
+			}
+			b.want(with(met, " POST")...)
+			if err := submit(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			b.want("b POST")
+		})
+	}
+}
+
+func with(nodes []string, asked string, more ...string) (all []string) {
+	for _, n := range nodes {
+		all = append(all, n+asked)
+	}
+	return append(all, more...)
+}
+
+// A caller that goes away says nothing about the node.
+func TestACallerThatGoesLeavesTheNode(t *testing.T) {
+	b := &board{T: t}
+	ctx, gone := context.WithCancel(t.Context())
+	went := make(chan struct{})
+	b.node("a", func(w http.ResponseWriter, r *http.Request) {
+		gone()
+		<-went
+		well(w, r)
+	})
+	b.node("b", well)
+	c := b.client()
+	if err := submit(ctx, c); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	close(went)
+	if err := submit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	b.want("a POST", "a POST")
+}
+
+func TestAddressesThatAreNone(t *testing.T) {
+	token := func(context.Context) (string, error) { return "x", nil }
+	for _, nodes := range [][]failover.Node{{}, {{URL: "http://a:1"}}, {{URL: "a:1", Token: token}}, {{URL: "http://a/path", Token: token}},
+		{{URL: "http://user:secret@a:1", Token: token}}} {
+		if _, err := failover.Config(nodes...); !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v: got %v", nodes, err)
+		}
+	}
+}
