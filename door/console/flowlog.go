@@ -40,7 +40,8 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 		return nil, err
 	}
 	jobs = slices.DeleteFunc(jobs, func(j *domain.Job) bool { return j.Attempt == 0 })
-	if len(jobs) > logJobs { // not all are shown: those that went wrong are
+	cut := len(jobs) > logJobs
+	if cut { // not all are shown: those that went wrong are
 		slices.SortStableFunc(jobs, func(a, b *domain.Job) int { return unwell(b) - unwell(a) })
 		jobs = jobs[:logJobs]
 	}
@@ -70,12 +71,23 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 			list = append(list, sl)
 		}
 	}
+	if cut { // and stand first: nobody finds them behind dozens
+		slices.SortStableFunc(list, func(a, b stepLog) int { return unfolded(b) - unfolded(a) })
+	}
 	return list, nil
 }
 
 // unwell is 1 for a job that went wrong.
 func unwell(j *domain.Job) int {
 	if j.Status == domain.JobError {
+		return 1
+	}
+	return 0
+}
+
+// unfolded is 1 for what is not folded.
+func unfolded(l stepLog) int {
+	if l.Open {
 		return 1
 	}
 	return 0

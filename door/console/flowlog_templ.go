@@ -91,7 +91,7 @@ func (b *flowBody) logs() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " that have begun here; those that went wrong are among them. The others are in the order of time, and with each step in the graph.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " that have begun here; those that went wrong stand first. The others are in the order of time, and with each step in the graph.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
