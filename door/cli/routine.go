@@ -121,7 +121,6 @@ func routineTable(t *table, r *domain.Routine) {
 	}
 	for _, i := range r.Instances {
 		t.field("instance", i.Name)
-		t.field("  stands", instanceStands(r, &i))
 		t.field("  round", i.Round)
 		t.field("  job", i.Job)
 		t.field("  last job", i.LastJob)
@@ -132,6 +131,7 @@ func routineTable(t *table, r *domain.Routine) {
 		t.field("  error", i.Error)
 		t.field("  held up", i.Held)
 		t.field("  checkpoint", i.Checkpoint)
+		t.field("  stands", instanceStands(r, &i))
 	}
 }
 
