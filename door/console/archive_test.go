@@ -113,6 +113,16 @@ func TestTheOverviewCountsTheLastHour(t *testing.T) {
 	b.hasNot(b.get(200, path("")), "ended in the last hour") // there is no archive to count it
 }
 
+// TestWhatWasSkippedIsNoError: a job that another's failure kept from beginning is not counted with what went wrong.
+func TestWhatWasSkippedIsNoError(t *testing.T) {
+	j := failedJob()
+	j.FinishedMs, j.Reason = 12*60_000+100, domain.ReasonDependencyFailed
+	r := newArchiveRig(t, j)
+	r.now = func() time.Time { return time.UnixMilli(14*60_000 + 500) }
+	b := r.as(reader)
+	b.has(b.get(200, path("")), "0 ended in the last hour, 0 of them in error")
+}
+
 // TestAMinuteThatMayStillChangeIsNotCountedForEachPage holds that a page which is made ten times a
 // second does not count thousands of records each time.
 func TestAMinuteThatMayStillChangeIsNotCountedForEachPage(t *testing.T) {

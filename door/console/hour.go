@@ -173,6 +173,16 @@ func (v *visit) ends(number int64) (well, bad int, ok bool, err error) {
 			ended[i] = found.Count.Matching
 		}
 	}
+	if ended[1] > 0 { // what was skipped as another failed has not run, and went in no way wrong
+		found, ok, err := v.beside(api.ArchiveFilter{Status: string(domain.JobError), Reason: string(domain.ReasonDependencyFailed), FromMs: number * 60_000,
+			ToMs: (number + 1) * 60_000, Count: true})
+		if !ok || err != nil {
+			return 0, 0, false, err
+		}
+		if found.Count != nil {
+			ended[1] -= found.Count.Matching
+		}
+	}
 	return ended[0], ended[1], true, nil
 }
 

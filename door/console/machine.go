@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
@@ -266,8 +268,7 @@ func (s *sketch) drawn() *drawnMachine {
 	for _, k := range order {
 		w := s.way(k)
 		if !back[k] {
-			w.Path = placed.Edges[forth]
-			w.X, w.Y = placed.Labels[forth].X, placed.Labels[forth].Y-6
+			w.Path, w.X = placed.Edges[forth], placed.Labels[forth].X
 			forth++
 		} else {
 			a, b := placed.Nodes[k.from], placed.Nodes[k.to]
@@ -280,7 +281,7 @@ func (s *sketch) drawn() *drawnMachine {
 		}
 		m.Ways = append(m.Ways, w)
 	}
-	apart(m.Ways)
+	besideLines(m.Ways)
 	// What an instance took is drawn over the rest.
 	slices.SortStableFunc(m.Ways, func(a, b drawnWay) int {
 		switch {
@@ -292,6 +293,135 @@ func (s *sketch) drawn() *drawnMachine {
 		return 1
 	})
 	return m
+}
+
+// letterWide is about how wide a letter of a label is.
+const letterWide = 6.5
+
+// wide is about how wide a way's label is.
+func (w *drawnWay) wide() float64 {
+	return letterWide * float64(utf8.RuneCountInString(w.Order)+utf8.RuneCountInString(w.Label)+1)
+}
+
+// labelHigh is how high a label is, labelUnder how much of that is below its line of writing. Labels are moved by
+// labelStep, labelSteps times at the most, to where they are free.
+const (
+	labelHigh  = 13.0
+	labelUnder = 3.0
+	labelStep  = 3.0
+	labelSteps = 24
+)
+
+// besideLines places labels where no line is and no other label: above the line that goes highest of those that lead on
+// from a state, below the others, and as near as there is room.
+func besideLines(ways []drawnWay) {
+	lines, highest := make([][]blueprint.Spot, len(ways)), map[string]float64{}
+	for i := range ways {
+		lines[i] = pointsOf(ways[i].Path)
+		if y, known := highest[ways[i].From]; !known || bendsTo(lines[i]) < y {
+			highest[ways[i].From] = bendsTo(lines[i])
+		}
+	}
+	var placed []*drawnWay
+	for i := range ways {
+		w := &ways[i]
+		if w.Label == "" {
+			continue
+		}
+		step := -labelStep
+		if bendsTo(lines[i]) > highest[w.From] {
+			step = labelStep
+		}
+		w.Y = edgeOf(lines[i], w, step)
+		for n := range 2 * labelSteps { // away from the line, and a step to the other side each
+			at := *w
+			if at.Y += step * float64(n/2); n%2 == 1 {
+				at.Y = w.Y - step*float64(n/2+1)
+			}
+			if at.free(lines, placed) {
+				w.Y = at.Y
+				break
+			}
+		}
+		placed = append(placed, w)
+	}
+}
+
+// edgeOf is the lower edge of a label above all of a line that is over or under it; below, with a step down.
+func edgeOf(line []blueprint.Spot, w *drawnWay, step float64) float64 {
+	high, low := math.Inf(1), math.Inf(-1)
+	for _, p := range line {
+		if math.Abs(p.X-w.X) <= w.wide()/2 {
+			high, low = min(high, p.Y), max(low, p.Y)
+		}
+	}
+	switch {
+	case low < high: // it is nowhere near
+		return w.Y
+	case step > 0:
+		return low + labelHigh
+	}
+	return high - labelUnder - 2
+}
+
+// free reports whether no line goes through a label, and no other label stands there.
+func (w *drawnWay) free(lines [][]blueprint.Spot, placed []*drawnWay) bool {
+	for _, line := range lines {
+		for _, p := range line {
+			if math.Abs(p.X-w.X) <= w.wide()/2 && p.Y > w.Y-labelHigh+labelUnder && p.Y < w.Y+labelUnder {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(placed, func(o *drawnWay) bool {
+		return math.Abs(o.X-w.X) < (o.wide()+w.wide())/2 && math.Abs(o.Y-w.Y) < labelHigh
+	})
+}
+
+// lineSteps is how many points a bend of a line is taken for.
+const lineSteps = 48
+
+// bendsTo is how high a line is after its first bend.
+func bendsTo(line []blueprint.Spot) float64 {
+	if len(line) <= lineSteps {
+		return 0
+	}
+	return line[lineSteps].Y
+}
+
+// pointsOf are points along a line that is drawn here: it moves, bends and goes on straight.
+func pointsOf(path string) (points []blueprint.Spot) {
+	var at blueprint.Spot
+	for path != "" {
+		end := strings.IndexAny(path[1:], "MCH") + 1
+		if end == 0 {
+			end = len(path)
+		}
+		var n [6]float64
+		for i, text := range strings.Fields(path[1:end]) {
+			n[i%len(n)], _ = strconv.ParseFloat(text, 64) // ours
+		}
+		switch path[0] {
+		case 'M':
+			at = blueprint.Spot{X: n[0], Y: n[1]}
+			points = append(points, at)
+		case 'C':
+			from := at
+			for i := 1; i <= lineSteps; i++ {
+				t := float64(i) / lineSteps
+				a, b, c, d := (1-t)*(1-t)*(1-t), 3*(1-t)*(1-t)*t, 3*(1-t)*t*t, t*t*t
+				at = blueprint.Spot{X: a*from.X + b*n[0] + c*n[2] + d*n[4], Y: a*from.Y + b*n[1] + c*n[3] + d*n[5]}
+				points = append(points, at)
+			}
+		case 'H':
+			for x := at.X; x < n[0]; x += 4 {
+				points = append(points, blueprint.Spot{X: x, Y: at.Y})
+			}
+			at.X = n[0]
+		}
+		path = path[end:]
+	}
+	return points
 }
 
 // way says what is known of a leg.
@@ -333,30 +463,6 @@ func (s *sketch) twin(k leg) bool {
 		}
 	}
 	return false
-}
-
-// labelHigh is the height of a line of label, and labelWide how far they are apart where they cannot touch.
-const (
-	labelHigh = 15.0
-	labelWide = 120.0
-)
-
-// apart moves labels down that would stand over others.
-func apart(ways []drawnWay) {
-	order := make([]*drawnWay, 0, len(ways))
-	for i := range ways {
-		if ways[i].Label != "" {
-			order = append(order, &ways[i])
-		}
-	}
-	slices.SortStableFunc(order, func(a, b *drawnWay) int { return cmp.Compare(a.Y, b.Y) })
-	for i, w := range order {
-		for _, above := range order[:i] {
-			if x := w.X - above.X; x > -labelWide && x < labelWide && w.Y > above.Y-labelHigh && w.Y < above.Y+labelHigh {
-				w.Y = above.Y + labelHigh
-			}
-		}
-	}
 }
 
 // backward finds what of the ways between so many states leads back: without it there is no circle.

@@ -143,7 +143,8 @@ func (v *visit) overviewPage() error {
 	if b.Nodes, err = v.nodeRows(); err != nil {
 		return err
 	}
-	if b.Figures, err = v.figures(wrong, bad); err != nil {
+	ran := slices.DeleteFunc(slices.Clone(bad), func(j *domain.Job) bool { return j.Reason == domain.ReasonDependencyFailed })
+	if b.Figures, err = v.figures(wrong, ran); err != nil {
 		return err
 	}
 	said := overviewSentence(b, len(run), len(wait))

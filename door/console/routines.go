@@ -53,7 +53,7 @@ func (v *visit) routinesPage() error {
 	more := len(wanted) > pageRows
 	wanted = wanted[:min(len(wanted), pageRows)]
 	t := table{Name: "Routines", Head: []column{{"Routine", "name"}, {"State", ""}, {"Every", ""}, {"Instances", "num"}, {"Rounds", "num"}, {"Under way", "id"},
-		{"Next", ""}, {"Why", "why"}}}
+		{"Next", ""}, {"Why, or what for", "why"}}}
 	for _, r := range wanted {
 		t.Rows = append(t.Rows, v.routineRow(r))
 	}
@@ -104,7 +104,7 @@ func (v *visit) maintenanceTable(list []domain.MaintenanceService) table {
 		if s.EveryMs != 0 {
 			every = short(time.Duration(s.EveryMs) * time.Millisecond)
 		}
-		st := state{"done", running}
+		st := state{"at work", running}
 		switch {
 		case s.Held != "":
 			st = state{"held up", held}

@@ -240,5 +240,5 @@ func TestAnInstanceShowsItsWork(t *testing.T) {
 	})
 	a := b.get(200, work)
 	b.has(a, ">room<", `href="/console/c/7/effect?name=go"`, "asked for", "TooLate", "its program", "Freed", "Order/ann", "&lt;b&gt;no seat&lt;/b&gt;",
-		"/console/c/7/letter?id=", "holds it", "&lt;i&gt;ulm&lt;/i&gt;", "Outbox")
+		"/console/c/7/letter?id=", "holds it", "&lt;i&gt;ulm&lt;/i&gt;", "Its outbox is empty.")
 }

@@ -25,11 +25,23 @@ func (v *visit) instanceWork(b *instanceBody, p api.InstanceParams, i *domain.Sa
 	if letters != nil {
 		b.Work = append(b.Work, *letters)
 	}
-	b.Work = append(b.Work, v.instanceEffects(i, x), v.instanceOutbox(x))
-	if len(i.Deferred) > 0 {
-		b.Work = append(b.Work, v.instanceDeferred(i))
+	b.Work = append(b.Work, v.instanceEffects(i, x))
+	nothing := section{}
+	for _, part := range []struct {
+		n    int
+		made section
+		none string
+	}{{len(x.Unsent), v.instanceOutbox(x), "Its outbox is empty."}, {len(i.Deferred), v.instanceDeferred(i), "No event waits in it."},
+		{len(i.Timers), v.instanceTimers(i), "No timer is set."}} {
+		if part.n > 0 {
+			b.Work = append(b.Work, part.made)
+		} else {
+			nothing.Intro = strings.TrimSpace(nothing.Intro + " " + part.none)
+		}
 	}
-	b.Work = append(b.Work, v.instanceTimers(i))
+	if nothing.Intro != "" {
+		b.Work = append(b.Work, nothing)
+	}
 	for n := range i.Steps {
 		s := &i.Steps[n]
 		b.Steps = append(b.Steps, stepLine{Name: s.Name, Effect: s.Effect, State: effectState(s.State), Payload: pretty(s.Payload), Result: pretty(s.Result)})
@@ -118,7 +130,7 @@ func (v *visit) instanceOutbox(x *domain.SagaExplanation) section {
 		}
 		t.Rows = append(t.Rows, row{Cells: []entry{words(u.What), chip(st), attempts, when(v.at(u.GiveUpMs)), words(u.Error), words(shortID(u.CommandID))}})
 	}
-	return section{Title: "Outbox", Table: t, None: noneOf(len(t.Rows), "It is empty: all work that it made was handed on.")}
+	return section{Title: "Outbox", Table: t, Intro: "Work that it made and that was not handed on yet."}
 }
 
 // instanceDeferred are events that wait in it, in order.
@@ -152,7 +164,7 @@ func (v *visit) instanceTimers(i *domain.SagaInstance) section {
 		}
 		t.Rows = append(t.Rows, row{Cells: []entry{words(tm.Event), when(v.at(tm.DueMs)), words(by), words(string(tm.Payload))}})
 	}
-	return section{Title: "Timers", Table: t, None: noneOf(len(t.Rows), "None is set.")}
+	return section{Title: "Timers", Table: t}
 }
 
 // instanceLetters are the dead letters of an instance; nil where there is none, or who looks may not see them.

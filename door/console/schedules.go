@@ -61,8 +61,8 @@ func (v *visit) schedulesPage() error {
 		{"Over", "over"}} {
 		b.Filters = append(b.Filters, v.choice("schedules", f.name, "state", f.state))
 	}
-	t := table{Name: "Schedules", Head: []column{{"Schedule", "name"}, {"State", ""}, {"When", "name"}, {"Blueprint", "name"}, {"Next", ""}, {"Last",
-		""}, {"Made", "num"}, {"Why", "why"}}}
+	t := table{Name: "Schedules", Head: []column{{"Schedule", "name"}, {"State", ""}, {"When", "when"}, {"Blueprint", "name"}, {"Next", ""}, {"Last",
+		""}, {"Made", "num"}, {"Why, or what for", "why"}}}
 	if v.may(api.SchedulePause.Operation) {
 		t.Head = append(t.Head, column{"Do", ""})
 	}

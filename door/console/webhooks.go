@@ -30,7 +30,7 @@ func (v *visit) webhooksPage() error {
 		return err
 	}
 	t := table{Name: "Webhooks", Head: []column{{"Webhook", "name"}, {"State", ""}, {"Scheme", ""}, {"Blueprint", "name"}, {"Started", "num"}, {"Last", ""},
-		{"Flow", "id"}, {"Refused", "num"}, {"Why", "why"}}}
+		{"Flow", "id"}, {"Refused", "num"}, {"Why, or what for", "why"}}}
 	for i := range list.Webhooks {
 		w := &list.Webhooks[i]
 		is, why := doctor.WebhookStands(w, v.now)
@@ -97,7 +97,7 @@ func (v *visit) listenersPage() error {
 		return err
 	}
 	t := table{Name: "Listeners", Head: []column{{"Listener", "name"}, {"State", ""}, {"Events", "name"}, {"Blueprint", "name"}, {"Started", "num"}, {"Last", ""},
-		{"Flow", "id"}, {"Refused", "num"}, {"Why", "why"}}}
+		{"Flow", "id"}, {"Refused", "num"}, {"Why, or what for", "why"}}}
 	for i := range list.Listeners {
 		l := &list.Listeners[i]
 		is, why := doctor.ListenerStands(l)

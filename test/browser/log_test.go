@@ -62,7 +62,7 @@ func TestALargeLogIsFollowed(t *testing.T) {
 	n.accessible(b, "lines that were found")
 	b.Do(chromedp.Click(".line .n"))
 	b.Until(`location.hash === "#L13" && document.querySelector("#L13")?.innerText.includes("line 12 ")`)
-	if lines := chromiumtest.Eval[int](b, `document.querySelectorAll(".line").length`); lines != 2000 {
+	if lines := chromiumtest.Eval[int](b, `document.querySelectorAll(".log .line").length`); lines != 2000 {
 		t.Errorf("a page has %d lines", lines)
 	}
 	if exact := chromiumtest.Eval[string](b, `document.querySelector("#L13 time").title`); !strings.Contains(exact, "20") {

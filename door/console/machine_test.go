@@ -1,0 +1,43 @@
+package console
+
+import (
+	"testing"
+
+	"github.com/ramet-run/ramet/blueprint"
+)
+
+// TestNoLabelStandsOnALine draws a saga of seven states in which three lead to one, and holds that no line
+// goes through a label.
+func TestNoLabelStandsOnALine(t *testing.T) {
+	s := &sketch{at: map[string]int{}, legs: map[leg]*along{}}
+	for _, w := range [][3]string{{"new", "quoting", "Asked"}, {"quoting", "quoted", "Quoted"}, {"quoted", "paying", "Accepted"}, {"paying", "under-way", "Paid"},
+		{"under-way", "ended", "Back"}, {"refunding", "ended", "Refunded"}, {"quoting", "refunding", "Cancelled"}, {"quoted", "refunding", "Cancelled"},
+		{"paying", "refunding", "Cancelled"}, {"under-way", "refunding", "Cancelled"}, {"quoted", "quoting", "Asked"}, {"paying", "quoted", "Quoted"}} {
+		a := s.leg(w[0], w[1])
+		a.events = append(a.events, w[2])
+	}
+	m := s.drawn()
+	labels, lines := 0, [][]blueprint.Spot{}
+	for _, w := range m.Ways {
+		lines = append(lines, pointsOf(w.Path))
+	}
+	for i := range m.Ways {
+		w := &m.Ways[i]
+		if w.Label == "" {
+			continue
+		}
+		labels++
+		others := make([]*drawnWay, 0, len(m.Ways))
+		for n := range m.Ways {
+			if n != i && m.Ways[n].Label != "" {
+				others = append(others, &m.Ways[n])
+			}
+		}
+		if !w.free(lines, others) {
+			t.Errorf("%s, at %.0f %.0f, stands on a line or on another label", w.Title, w.X, w.Y)
+		}
+	}
+	if labels < 12 {
+		t.Errorf("got %d labels", labels)
+	}
+}
