@@ -16,7 +16,8 @@ func TestWhatAKeyIsAbout(t *testing.T) {
 		job.String():         {"job", "job:1:7"}, layout.Logs(job): {"", ""}, layout.Followers(job): {"", ""},
 		keys.Instance("order", "ann"): {"instance", "saga:shop:order:ann"}, keys.History("order", "ann"): {"instance", "saga:shop:order:ann"},
 		keys.Dead(domain.DeadEvent, "e1"): {"dead_letter", "deadletter:shop:event:e1"}, layout.Schedule("nightly"): {"schedule", "ramet:schedule:nightly"},
-		layout.Routine("sync"): {"routine", "ramet:routine:sync"}, layout.RoutineInstance("sync", domain.RoutinePart{Scale: 2, Index: 1}): {"routine", "ramet:routine:sync"},
+		layout.Routine("sync"): {"routine", "ramet:routine:sync"},
+		layout.RoutineInstance("sync", domain.RoutinePart{Scale: 2, Index: 1}): {"routine", "ramet:routine:sync"},
 		"foreign": {"", ""}, "": {"", ""},
 	} {
 		if noun, name := layout.Subject(key); noun != want[0] || name != want[1] {

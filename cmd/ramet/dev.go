@@ -226,7 +226,8 @@ func (f faults) Cause(ctx context.Context, name string, of console.Target) (said
 		return "The lease of " + of.Name + " runs out. Its script is stopped when its renewal is refused, the job counts a loss, and is begun again.", err
 	case "call":
 		dev.failNamed.Store(of.Name, true)
-		return "The next call of effect " + domain.PlainText(of.Name, 100) + " will fail. It is tried again as its step or its definition says, under the same key.", nil
+		return "The next call of effect " + domain.PlainText(of.Name, 100) +
+			" will fail. It is tried again as its step or its definition says, under the same key.", nil
 	case "script":
 		n, err := killScripts(of.Name, of.Tenant)
 		if err == nil && n == 0 {

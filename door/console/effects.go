@@ -129,7 +129,8 @@ func (v *visit) effectPage() error {
 	if len(acts) > 0 {
 		b.Sections = append(b.Sections, section{Title: "History", History: acts})
 	}
-	v.render(nethttp.StatusOK, page{Title: e.Name, Noun: "Effects", Command: v.command("effect", "show", e.Name), Follow: lists(), Body: b, Breaks: Target{FaultOfEffect, v.tenant.ID, e.Name},
+	v.render(nethttp.StatusOK, page{Title: e.Name, Noun: "Effects", Command: v.command("effect", "show", e.Name), Follow: lists(), Body: b,
+		Breaks: Target{FaultOfEffect, v.tenant.ID, e.Name},
 		Crumbs: []crumb{{"Effects", v.path("effects")}, {e.Name, ""}}, Sentence: v.effectSentence(&e)})
 	return nil
 }

@@ -121,7 +121,8 @@ func (v *visit) routineStands(r *domain.Routine) []section {
 		if r.Paused || i.Job != "" {
 			next = 0
 		}
-		t.Rows = append(t.Rows, row{Link: v.jobLink(job), Cells: []entry{words(i.Name), chip(st), countOf(i.Round), linkTo(job, v.jobLink(job)), when(v.at(i.BeganMs)),
+		t.Rows = append(t.Rows, row{Link: v.jobLink(job), Cells: []entry{words(i.Name), chip(st), countOf(i.Round), linkTo(job, v.jobLink(job)),
+			when(v.at(i.BeganMs)),
 			words(took), when(v.at(next)), countOf(int64(i.Failures)), words(why)}})
 		if i.Checkpoint != "" {
 			saved = append(saved, pair{i.Name, i.Checkpoint})
@@ -141,7 +142,8 @@ func (v *visit) routineRounds(r *domain.Routine, here string) ([]section, error)
 	if err != nil {
 		return nil, err
 	}
-	t := &table{Name: "Rounds", Head: []column{{"Job", "id"}, {"State", ""}, {"Instance", "name"}, {"Round", "num"}, {"Began", ""}, {"Took", "num"}, {"Why", "why"}}}
+	t := &table{Name: "Rounds", Head: []column{{"Job", "id"}, {"State", ""}, {"Instance", "name"}, {"Round", "num"}, {"Began", ""},
+		{"Took", "num"}, {"Why", "why"}}}
 	for _, j := range found.Jobs {
 		row1 := v.jobRow(j)
 		instance := ""

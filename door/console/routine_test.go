@@ -44,7 +44,8 @@ func TestRoutinesSayHowTheyStand(t *testing.T) {
 	}
 	r.routine(domain.Routine{Name: "many", Script: "say hello", Scale: 2})
 	r.setRound("bad", one, domain.RoutineInstance{Round: 5, Failures: 3, Error: "script_failed: exit code 3", EndedMs: now, NextMs: now + 60_000})
-	r.setRound("calm", one, domain.RoutineInstance{Round: 9, LastJob: "job:20:4", BeganMs: now - 4000, EndedMs: now - 1000, NextMs: now + 60_000, Checkpoint: "at 900"})
+	r.setRound("calm", one, domain.RoutineInstance{Round: 9, LastJob: "job:20:4", BeganMs: now - 4000, EndedMs: now - 1000,
+		NextMs: now + 60_000, Checkpoint: "at 900"})
 	r.setRound("tardy", one, domain.RoutineInstance{Round: 2, NextMs: now - 600_000})
 	r.setRound("banned", one, domain.RoutineInstance{Round: 2, Held: "banned (exec) by actor 1: too loud"})
 	r.setRound("busy", one, domain.RoutineInstance{Round: 7, Job: "job:20:8", BeganMs: now})
@@ -127,7 +128,8 @@ func TestWhoMayNotReadAnEnvironmentStoresNoStarsOfARoutine(t *testing.T) {
 	if a := executors.get(statusAny, path("routine/edit?name=sync")); a.StatusCode != 403 {
 		t.Errorf("got %d: %s", a.StatusCode, mainOf(a.text))
 	}
-	b.post(200, path("routine/edit"), "name", "sync", "script_type", "words", "script", "say x", "base", baseOf(b.get(200, path("routine/edit?name=sync"))), "act", "make")
+	b.post(200, path("routine/edit"), "name", "sync", "script_type", "words", "script", "say x",
+		"base", baseOf(b.get(200, path("routine/edit?name=sync"))), "act", "make")
 	if now := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: "sync"}); now.Env["TOKEN"] != "tulip" || now.Script != "say x" {
 		t.Errorf("got %+v", now)
 	}

@@ -91,7 +91,8 @@ func (v *visit) routineRow(r *domain.Routine) row {
 		under = words(plural(len(jobs), "job"))
 	}
 	link := v.routineLink(r.Name)
-	return row{Link: link, Cells: []entry{linkTo(r.Name, link), chip(st), words(short(r.EveryOr().Time())), countOf(int64(len(r.Instances))), countOf(rounds), under,
+	return row{Link: link, Cells: []entry{linkTo(r.Name, link), chip(st), words(short(r.EveryOr().Time())), countOf(int64(len(r.Instances))),
+		countOf(rounds), under,
 		when(v.at(next)), words(cmp.Or(why, r.Summary))}}
 }
 
@@ -117,7 +118,8 @@ func (v *visit) maintenanceTable(list []domain.MaintenanceService) table {
 }
 
 // routineStates are how an instance looks, by how it stands.
-var routineStates = map[doctor.StartStanding]state{doctor.StartPaused: {"paused", held}, doctor.StartLate: {"late", failed}, doctor.StartHeld: {"held up", held},
+var routineStates = map[doctor.StartStanding]state{doctor.StartPaused: {"paused", held}, doctor.StartLate: {"late", failed},
+	doctor.StartHeld:    {"held up", held},
 	doctor.StartRefused: {"failing", errored}, doctor.StartUnused: {"on", waiting}, doctor.StartOn: {"on", waiting}}
 
 // instanceStands is how an instance of a routine stands, and why.

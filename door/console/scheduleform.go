@@ -266,7 +266,8 @@ func (v *visit) foreseeTimes(b *makeBody, s *domain.Schedule) error {
 // may have no name yet.
 func ofTheForm(err error) error {
 	inner := errors.Unwrap(err)
-	if inner == nil || !strings.HasPrefix(err.Error(), "schedule ") && !strings.HasPrefix(err.Error(), "routine ") || !strings.HasSuffix(err.Error(), ": "+inner.Error()) {
+	if inner == nil || !strings.HasPrefix(err.Error(), "schedule ") && !strings.HasPrefix(err.Error(), "routine ") ||
+		!strings.HasSuffix(err.Error(), ": "+inner.Error()) {
 		return err
 	}
 	return inner

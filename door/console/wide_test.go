@@ -39,7 +39,8 @@ func TestAFlowOfTenThousandStepsIsShownInParts(t *testing.T) {
 	at := path("flows/%d", id)
 	most := 1 << 20 // bytes
 	for q, wants := range map[string][]string{
-		"":                              {"Step s7350 failed: no shop", "Steps 7,001 to 7,500 of 10,000.", `data-step="s7350"`, "steps_from=6500", "steps_from=7500", "further steps"},
+		"": {"Step s7350 failed: no shop", "Steps 7,001 to 7,500 of 10,000.", `data-step="s7350"`,
+			"steps_from=6500", "steps_from=7500", "further steps"},
 		"?step=s9999":                   {"Steps 9,501 to 10,000 of 10,000.", `aria-label="Step s9999"`},
 		"?unfold=yes&steps_from=0":      {"Steps 1 to 500 of 10,000."},
 		"?tab=gantt":                    {">s7350<", "steps before"},

@@ -49,7 +49,8 @@ func TestALargeLogIsFollowed(t *testing.T) {
 	if most := chromiumtest.Eval[int](b, `window.most`); most > 4*2400 {
 		t.Errorf("the log had %d elements at once", most)
 	}
-	if at := chromiumtest.Eval[float64](b, `(() => { const l = document.querySelector(".log"); return l.scrollHeight - l.clientHeight - l.scrollTop; })()`); at > 40 {
+	if at := chromiumtest.Eval[float64](b, `(() => { const l = document.querySelector(".log");
+return l.scrollHeight - l.clientHeight - l.scrollTop; })()`); at > 40 {
 		t.Errorf("it follows, and its end is %.0f pixels below", at)
 	}
 	if chromiumtest.Eval[bool](b, `document.querySelector("[data-earlier]").hidden || document.querySelector("[data-all]").hidden`) {

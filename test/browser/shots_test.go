@@ -35,7 +35,8 @@ steps:
 )
 
 // listPages are the pages that list things.
-var listPages = []string{"", "flows", "jobs", "sagas", "routines", "routines/new", "webhooks", "listeners", "schedules", "schedules/calendar", "schedules/new", "blueprints", "effects",
+var listPages = []string{"", "flows", "jobs", "sagas", "routines", "routines/new",
+	"webhooks", "listeners", "schedules", "schedules/calendar", "schedules/new", "blueprints", "effects",
 	"letters", "letters/list", "messages", "messages/inbox", "messages/peers", "archive", "operate", "operate/queues", "operate/runners", "operate/nodes",
 	"operate/bans", "operate/duties", "operate/bulk",
 	"rights", "rights/contexts", "rights/actors", "rights/tokens", "rights/secrets", "rights/settings", "rights/audit"}
@@ -83,7 +84,8 @@ func TestShots(t *testing.T) {
 	n.run("flow", "submit", "approval/release.yaml", "--trigger", "1.4.0")
 	n.run("flow", "submit", "town", "--trigger", "monday", "--param", "day=2026-11-27")
 	n.run("schedule", "create", "nightly", "--blueprint", "nightly", "--cron", "0 2 * * *", "--zone", "Europe/Brussels", "--summary", "counts the day")
-	n.run("routine", "apply", n.file("name: sync\nevery: 1h\nscale: 2\nsummary: copies new orders\nscript_type: rhai\nscript: 'print(1);'\nparams: {table: orders}\n"))
+	n.run("routine", "apply", n.file("name: sync\nevery: 1h\nscale: 2\nsummary: copies new orders\n"+
+		"script_type: rhai\nscript: 'print(1);'\nparams: {table: orders}\n"))
 	n.run("routine", "apply", n.file("name: broken\nevery: 1h\nscript_type: rhai\nscript: 'throw \"shop 3 does not answer\";'\n"))
 	n.run("saga", "apply", "order-saga/order.yaml")
 	n.run("event", "publish", "OrderPlaced", "--aggregate", "Order/ann", "--schema-version", "9")
