@@ -667,6 +667,44 @@ func TestAWorkerIsToldTheTrace(t *testing.T) {
 	})
 }
 
+// TestLinesThatWereOvertakenAreLogged, also with the end of the attempt: requests that are made beside each other have no order.
+func TestLinesThatWereOvertakenAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0)
+		r.submit(mail(1, "x", retries(1)))
+		a := h.claim(1, 0)[0]
+		lines := func(numbers ...int64) (list []domain.LogLine) {
+			for _, n := range numbers {
+				list = append(list, domain.LogLine{Line: fmt.Sprint(n), N: n})
+			}
+			return list
+		}
+		for _, part := range [][]int64{{1}, {5, 6}, {2, 3}, {5, 6}, {2}, {9, 9, 8}} {
+			if err := r.engine.LogFor(t.Context(), h.Worker, heldOf(a), lines(part...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := h.finish(end(a, domain.VerdictSucceeded, func(e *domain.AttemptEnd) { e.Lines = lines(4, 9, 7, 10) })); err != nil {
+			t.Fatal(err)
+		}
+		logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range logs {
+			if l.Stream == "stdout" {
+				got = append(got, l.Line)
+			}
+		}
+		if diff := cmp.Diff(strings.Fields("1 5 6 2 3 9 8 4 7 10"), got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestANumberThatNoLineCanHaveIsRefused, in a log and at an end: lines that follow would be taken for seen.
 // A worker that could send nothing for long leaves some out.
 func TestANumberThatNoLineCanHaveIsRefused(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -91,7 +90,7 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
 	x.job, x.Begun = j, time.UnixMilli(j.StartedMs)
 	x.log = &logBuffer{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
-	lines, err := unseen(rec, end.Attempt, end.Lines)
+	lines, err := parseSeen(rec.Get(layout.JobLogSeen), end.Attempt).unseen(end.Lines)
 	if err != nil {
 		return nil, again, err
 	}
@@ -328,8 +327,9 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		return err
 	}
 	key, space, limits := held.Key().String(), layout.SpaceOf(w.Context), e.board.Limits()
-	var rest []string // what is to be written still, as it is written
-	var upTo []int64  // for each of these, which line of the worker's is whole with it; 0: none
+	var rest []string   // what is to be written still, as it is written
+	var whole [][]int64 // for each of these, which lines of the worker's are whole with it, by their numbers
+	var seen logSeen
 	begun := false
 	for range endTries {
 		rec, err := e.recordForLog(ctx, space, key, lines)
@@ -342,34 +342,39 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		used := logBytesOf(rec)
 		x.log = &logBuffer{x: x, room: e.cfg.LogBytes - used}
 		if !begun { // else all of them are counted already
-			upTo = nil
+			whole, seen = nil, parseSeen(rec.Get(layout.JobLogSeen), held.Attempt)
 			x.log.full = used >= e.cfg.LogBytes
-			fresh, err := unseen(rec, held.Attempt, lines)
+			fresh, err := seen.unseen(lines)
 			if err != nil {
 				return err
 			}
 			for _, l := range fresh {
-				if x.log.addText(l.Stream, []byte(l.Line)); len(upTo) < len(x.log.lines) {
-					upTo = append(upTo, make([]int64, len(x.log.lines)-len(upTo))...)
+				if x.log.addText(l.Stream, []byte(l.Line)); len(whole) < len(x.log.lines) {
+					whole = append(whole, make([][]int64, len(x.log.lines)-len(whole))...)
 				}
-				if len(upTo) > 0 { // else there was no room for it
-					upTo[len(upTo)-1] = l.N
+				if end := len(whole) - 1; end >= 0 && l.N > 0 { // else there was no room for it
+					whole[end] = append(whole[end], l.N)
 				}
 			}
 			rest, _ = x.log.take()
+			whole = append(whole, make([][]int64, max(0, len(rest)-len(whole)))...)
 		}
 		was := rec.Get(layout.JobLogBytes) // another request may add to it beside this one
 		for _, part := range parts(limits, rec.Bytes(), rest, textBytes) {
 			b := x.heldBatch()
 			b.Equal(key, layout.JobLogBytes, was)
 			x.log.put(&b, part)
-			if n := slices.Max(append(upTo[:len(part):len(part)], 0)); n > 0 {
-				b.Set(key, board.Field{Name: layout.JobLogSeen, Value: seenText(held.Attempt, n)})
+			now := seen
+			for _, n := range slices.Concat(whole[:len(part)]...) {
+				now.take(n)
+			}
+			if now.last > 0 {
+				b.Set(key, board.Field{Name: layout.JobLogSeen, Value: now.text(held.Attempt)})
 			}
 			if err = e.board.Commit(ctx, b); err != nil {
 				break
 			}
-			begun, rest, upTo, was = true, rest[len(part):], upTo[len(part):], x.log.used()
+			begun, rest, whole, seen, was = true, rest[len(part):], whole[len(part):], now, x.log.used()
 		}
 		switch {
 		case lease.IsGone(err):
@@ -379,31 +384,6 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		}
 	}
 	return domain.Unavailablef("the log of job %q changes too quickly; try again", key)
-}
-
-// seenText says up to which line of an attempt its log is written.
-func seenText(attempt, n int64) string {
-	return strconv.FormatInt(attempt, 10) + ":" + strconv.FormatInt(n, 10)
-}
-
-// unseen are those lines of an attempt that are not in its log: where an answer is lost, a worker sends what it
-// has numbered once more. Lines without a number are all new.
-//
-// Errors: [domain.ErrInvalid] for a number that no worker can have come to: what follows with the right ones
-// would be taken for seen.
-func unseen(rec board.Record, attempt int64, lines []domain.LogLine) ([]domain.LogLine, error) {
-	of, last, _ := strings.Cut(rec.Get(layout.JobLogSeen), ":")
-	seen, err := strconv.ParseInt(last, 10, 64)
-	if err != nil || of != strconv.FormatInt(attempt, 10) {
-		seen = 0
-	}
-	for i, l := range lines {
-		if l.N-seen > domain.MaxLogGap {
-			return nil, domain.Invalidf("line %d: n is %d, and the last that came is %d: want the next, and at most %d more where lines are missing",
-				i+1, l.N, seen, int64(domain.MaxLogGap))
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(lines), func(l domain.LogLine) bool { return l.N > 0 && l.N <= seen }), nil
 }
 
 // recordForLog reads what lines are added by: how many bytes the log has, and the whole record
