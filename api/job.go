@@ -59,6 +59,10 @@ var (
 	}, ForkParams{JobParams: JobParams{Context: 7, Caller: 12, ID: 2001}, From: "charge"})
 )
 
+// Redacted stands for the values of environment variables that the caller may
+// not read.
+const Redacted = "***"
+
 // SubmitParams are the parameters of job.submit: a list of up to [work.MaxSubmit] jobs,
 // or the fields of one.
 type SubmitParams struct {

@@ -89,5 +89,6 @@ func (b *Batch) NextEpoch(now time.Time, cause string) *Batch {
 // NextEpochOf is [Batch.NextEpoch] for what some store may have lost.
 func (b *Batch) NextEpochOf(of domain.LossOf, now time.Time, cause string) *Batch {
 	cause = domain.PlainText(cause, maxCause)
-	return b.Add(EpochKey, epochNumber, 1).Set(EpochKey, Field{epochField(of, epochAt), strconv.FormatInt(now.UnixMilli(), 10)}, Field{epochField(of, epochCause), cause})
+	return b.Add(EpochKey, epochNumber, 1).Set(EpochKey,
+		Field{epochField(of, epochAt), strconv.FormatInt(now.UnixMilli(), 10)}, Field{epochField(of, epochCause), cause})
 }

@@ -1,11 +1,20 @@
 package doctor
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 )
+
+// BehindText is how much a saga is behind in a stream, for people.
+func BehindText(l domain.SagaLag) string {
+	if l.Beyond > 0 {
+		return "unknown"
+	}
+	return strconv.FormatUint(l.Behind, 10)
+}
 
 // StartStanding is how a webhook, a listener, a schedule or an instance of a routine stands: the first of these that holds. Lists, the
 // console and doctor go by it.

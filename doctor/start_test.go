@@ -153,3 +153,11 @@ func TestWhatStartsFlowsIsJudgedByTheBoardsTime(t *testing.T) {
 	}
 	t.Errorf("nothing is said of it: %+v", report.Findings)
 }
+
+func TestWhatIsBehindAStreamsEndIsUnknown(t *testing.T) {
+	for want, l := range map[string]domain.SagaLag{"0": {}, "7": {Behind: 7}, "unknown": {Position: 9, Last: 2, Beyond: 7}} {
+		if got := doctor.BehindText(l); got != want {
+			t.Errorf("%+v: got %q, want %q", l, got, want)
+		}
+	}
+}

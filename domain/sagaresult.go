@@ -1,7 +1,5 @@
 package domain
 
-import "strconv"
-
 // SagaDeleted says what was deleted with a saga.
 type SagaDeleted struct {
 	Saga      string `json:"saga"`
@@ -75,14 +73,6 @@ type SagaLag struct {
 	Bytes uint64 `json:"bytes,omitzero"`
 	// Trouble is why the stream takes no events now.
 	Trouble string `json:"trouble,omitzero"`
-}
-
-// BehindText is how much is behind, for people.
-func (l *SagaLag) BehindText() string {
-	if l.Beyond > 0 {
-		return "unknown"
-	}
-	return strconv.FormatUint(l.Behind, 10)
 }
 
 // SagaRebuilt is what came out of computing instances again.

@@ -3,9 +3,9 @@ package keyspace
 import (
 	"slices"
 
-	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/hide"
 )
 
 // This file is the table of who may write which field of the layout's hashes.
@@ -39,8 +39,8 @@ func (k *Kind) FieldRight(c *Change) (domain.Verb, error) {
 		if err := k.count(c, f.Name, &worker); err != nil {
 			return "", err
 		}
-		if k.Secret(f.Name) != nil && api.RedactedIn(f.Value, f.Name == envVars) {
-			return "", domain.Invalidf("%s: field %.64s: %s", c.Key, f.Name, api.WhyNotRedacted)
+		if k.Secret(f.Name) != nil && hide.In(f.Value, f.Name == envVars) {
+			return "", domain.Invalidf("%s: field %.64s: %s", c.Key, f.Name, hide.WhyNot)
 		}
 	}
 	for _, name := range c.Unset {

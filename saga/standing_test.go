@@ -229,7 +229,8 @@ func TestAGatewayThatTakesNothingIsTold(t *testing.T) {
 			r.must(err)
 			for who, list := range map[string][]domain.Finding{"with streams": a.Lacking, "without": without} {
 				found := slices.ContainsFunc(list, func(f domain.Finding) bool {
-					return f.Key == "saga s" && strings.Contains(f.Text, "its gateway has not taken: 2, the first for 6m") && strings.Contains(f.Text, "gateway answers Service Unavailable")
+					return f.Key == "saga s" && strings.Contains(f.Text, "its gateway has not taken: 2, the first for 6m") &&
+						strings.Contains(f.Text, "gateway answers Service Unavailable")
 				})
 				if found != want || !found && len(list) > 0 {
 					t.Errorf("%s, %s: found %v", when, who, list)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/hide"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listing"
 	"github.com/ramet-run/ramet/post"
@@ -56,8 +57,8 @@ func (c Caller) SendMessage(ctx context.Context, p api.SendParams) (api.MessageS
 	}
 	m := p.Message.Signed()
 	m.DstActor = p.DstActor
-	if api.RedactedIn(m.Flow, false) {
-		return api.MessageSent{}, domain.Invalidf("flow: an environment in it: %s", api.WhyNotRedacted)
+	if hide.In(m.Flow, false) {
+		return api.MessageSent{}, domain.Invalidf("flow: an environment in it: %s", hide.WhyNot)
 	}
 	for i := range m.Job {
 		if err := unread(m.Job[i].EnvVars); err != nil {

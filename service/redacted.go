@@ -6,6 +6,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/hide"
 )
 
 // This file hides the values of environments, and refuses what stands in their place. Who edits an
@@ -26,7 +27,7 @@ func unread(envs ...map[string]string) error {
 	for _, env := range envs {
 		for _, name := range slices.Sorted(maps.Keys(env)) {
 			if env[name] == api.Redacted {
-				return domain.Invalidf("environment variable %s: %s", name, api.WhyNotRedacted)
+				return domain.Invalidf("environment variable %s: %s", name, hide.WhyNot)
 			}
 		}
 	}

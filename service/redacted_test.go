@@ -44,7 +44,8 @@ func nobodyStoresWhatHidesAValue(t *testing.T, m *mail) {
 	for i, name := range []string{"blueprint.apply", "flow.submit", "message.send", "message.send"} {
 		m.refusesMark(*service.Named(name), texts[i], "text")
 	}
-	for _, name := range []string{"job.submit", "flow.submit", "blueprint.apply", "schedule.apply", "routine.apply", "context.create", "context.update", "message.send"} {
+	for _, name := range []string{"job.submit", "flow.submit", "blueprint.apply", "schedule.apply", "routine.apply", "context.create", "context.update",
+		"message.send"} {
 		if !tried[name] {
 			t.Errorf("%s was not tried", name)
 		}

@@ -96,8 +96,8 @@ var endedMessages = EndedKind{Prefix: layout.MessagePrefix, Status: layout.Messa
 
 // pruneFields are what Prune looks at of jobs that ended, and of the record
 // [layout.Trimmed].
-var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount, layout.AgainCount,
-	layout.JobFlowID, layout.JobShard, layout.JobPack, layout.JobRemembered, layout.JobSignals}
+var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount,
+	layout.AgainCount, layout.JobFlowID, layout.JobShard, layout.JobPack, layout.JobRemembered, layout.JobSignals}
 
 // fields are what is looked at of all that ended.
 func (pr pruner) fields() []string {

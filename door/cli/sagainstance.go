@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/saga"
 )
@@ -253,7 +254,7 @@ func (a *app) sagaLag() *cobra.Command {
 				}
 				t.row(head...)
 				for _, l := range out.Lags {
-					row := []any{l.Partition, l.Owner, l.Stream, l.Position, l.Last, l.BehindText(), l.Outbox, size(l.Bytes)}
+					row := []any{l.Partition, l.Owner, l.Stream, l.Position, l.Last, doctor.BehindText(l), l.Outbox, size(l.Bytes)}
 					if ails {
 						row = append(row, l.Trouble)
 					}

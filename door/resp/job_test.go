@@ -678,7 +678,8 @@ func TestSecretsAreHidden(t *testing.T) {
 	rd.want(`{"failed":{"env":{"TOKEN":"***"},"script":"x","script_type":"v"}}`, "HGET", "context:7", "on")
 	// Nor is it stored in the place of what it hides.
 	for _, cmd := range []string{`HSET job:10:3 script x script_type v env_vars {"TOKEN":"***","B":"b"}`, `HSET flow:1 env_vars {"TOKEN":"***"}`,
-		`HSET message:10:2 message hi job [{"id":1,"Env_Vars":{"A":"***"}}]`, `HSET message:10:2 message hi flow {"x":{"env":{"TOKEN":"***"}}}`, "HSET flow:1 env_vars ***"} {
+		`HSET message:10:2 message hi job [{"id":1,"Env_Vars":{"A":"***"}}]`,
+		`HSET message:10:2 message hi flow {"x":{"env":{"TOKEN":"***"}}}`, "HSET flow:1 env_vars ***"} {
 		if got := show(a.do(strings.Fields(cmd)...)); !strings.Contains(got, "may read it") {
 			t.Errorf("%s: got %s", cmd, got)
 		}

@@ -73,10 +73,11 @@ var may = map[string][]string{
 	"api":         {},
 	"api/openapi": {"api"},
 	"docs":        {},
-	"service": {"tracing", "api", "archive", "artifact", "blueprint", "board", "board/precondition", "bulk", "clockwork", "condition", "flow", "identity",
+	"service": {"tracing", "internal/hide", "api",
+		"archive", "artifact", "blueprint", "board", "board/precondition", "bulk", "clockwork", "condition", "flow", "identity",
 		"layout", "listing", "post", "saga",
 		"saga/definition", "webhook", "work", "internal/turns"},
-	"keyspace": {"api", "board", "identity", "layout", "queue"},
+	"keyspace": {"api", "board", "identity", "internal/hide", "layout", "queue"},
 	"door/http": {"tracing", "api", "docs", "service", "identity", "identity/cookie", "internal/budget", "internal/peer", "internal/intake",
 		"webhook"},
 	"doctor":       {"api", "queue"},
@@ -262,7 +263,7 @@ func TestArrowsGoDownwards(t *testing.T) {
 
 // clientLines bounds what a program is made of that speaks to a node: the client, and all
 // of this module that it imports, without tests.
-const clientLines = 14_999
+const clientLines = 15_050
 
 // TestClientsAreLight wants the client to bring along what goes over the wire and the
 // words of the domain, and no engine, board or driver; and no module of others.
