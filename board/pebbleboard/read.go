@@ -67,46 +67,22 @@ func (b *Board) Get(ctx context.Context, space board.Space, keys ...string) ([]b
 		return nil, err
 	}
 	defer b.leave()
-	out, bad := make([]board.Record, len(keys)), board.KeyErrors(nil)
-	// First what is leased: what is no more when it is looked at in the store was written
-	// there before, but what is read on from key to key there is as it was at the first.
-	cold := make([]int, 0, len(keys))
-	for i, key := range keys {
-		hot, ok := b.hot.get(ident{space, key})
-		if !ok {
-			cold = append(cold, i)
-			continue
+	out := make([]board.Record, len(keys))
+	bad, err := b.records(space, keys, func(i int, body []byte, l *lease) error {
+		if l == nil { // else it is nobody's alone, and stays as it is
+			body = slices.Clone(body)
 		}
-		fields, err := decodeFields(nil, hot.body)
-		if err := bad.Add(i, b.readError(err)); err != nil {
-			return nil, err
+		fields, err := decodeFields(nil, body)
+		if l != nil {
+			fields = l.overlay(fields)
 		}
-		out[i] = hot.lease.overlay(fields)
-	}
-	var find finder
-	defer find.close()
-	for n, i := range cold {
-		rec, err := b.get(&find, ident{space, keys[i]}, len(cold)-n)
-		if err := bad.Add(i, err); err != nil {
-			return nil, err
-		}
-		out[i] = rec
-	}
-	return out, bad.Err()
-}
-
-// get reads a record from the store, of about n that are read.
-func (b *Board) get(find *finder, id ident, n int) (board.Record, error) {
-	v, found, err := find.get(b.db, appendKey(nil, id), n)
-	if !found || err != nil {
-		return nil, b.readError(err)
-	}
-	h, body, err := b.opened(v, id, kindRecord)
-	if h.kind == kindNone || err != nil {
+		out[i] = fields
+		return b.readError(err)
+	})
+	if err != nil {
 		return nil, err
 	}
-	fields, err := decodeFields(nil, slices.Clone(body))
-	return fields, b.readError(err)
+	return out, bad.Err()
 }
 
 // GetFields implements [board.Board]. Records lie in one piece, so all of each
@@ -116,35 +92,61 @@ func (b *Board) GetFields(ctx context.Context, space board.Space, fields []strin
 		return nil, err
 	}
 	defer b.leave()
-	out, bad := make([]board.Record, len(keys)), board.KeyErrors(nil)
+	out := make([]board.Record, len(keys))
 	var whole []board.Field // room for one record at a time
-	for i, key := range keys {
-		var err error
-		whole, out[i], err = b.getFields(ident{space, key}, whole[:0], fields)
-		if err := bad.Add(i, err); err != nil {
-			return nil, err
+	bad, err := b.records(space, keys, func(i int, body []byte, l *lease) (err error) {
+		if whole, err = decodeFields(whole[:0], body); err != nil {
+			return b.readError(err)
 		}
+		if l != nil {
+			whole = l.overlay(whole)
+		}
+		out[i] = pickFields(whole, fields)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, bad.Err()
 }
 
-func (b *Board) getFields(id ident, room []board.Field, names []string) (whole []board.Field, some board.Record, err error) {
-	hot, isHot := b.hot.get(id)
-	body := hot.body
-	if !isHot {
-		var closer io.Closer
-		if _, body, closer, err = b.borrow(b.db, id, kindRecord); closer == nil {
-			return room, nil, err
+// records calls f for each record that is there, with its body, which is good until f returns,
+// and its lease, where that is only in memory.
+//
+// What is leased comes first. Of the store the iterator of many keys sees what was there when
+// it was made: what is leased no more when its turn came could be from before the call.
+//
+// Bad are those that cannot be read.
+func (b *Board) records(space board.Space, keys []string, f func(i int, body []byte, l *lease) error) (bad board.KeyErrors, err error) {
+	cold := make([]int, 0, len(keys))
+	for i, key := range keys {
+		hot, ok := b.hot.get(ident{space, key})
+		if !ok {
+			cold = append(cold, i)
+		} else if err := bad.Add(i, f(i, hot.body, hot.lease)); err != nil {
+			return nil, err
 		}
-		defer closer.Close()
 	}
-	if whole, err = decodeFields(room, body); err != nil {
-		return room, nil, b.readError(err)
+	var find finder
+	defer find.close()
+	var room []byte
+	for n, i := range cold {
+		id := ident{space, keys[i]}
+		room = appendKey(room[:0], id)
+		v, found, err := find.get(b.db, room, len(cold)-n)
+		var h header
+		var body []byte
+		if err = b.readError(err); err == nil && found {
+			h, body, err = b.opened(v, id, kindRecord)
+		}
+		if err == nil && h.kind != kindNone {
+			err = f(i, body, nil)
+		}
+		if err := bad.Add(i, err); err != nil {
+			return nil, err
+		}
 	}
-	if isHot {
-		whole = hot.lease.overlay(whole)
-	}
-	return whole, pickFields(whole, names), nil
+	return bad, nil
 }
 
 // pickFields copies those of the named fields that are there.
