@@ -144,24 +144,6 @@ func (s Service) Has(ofNode, wanted Labels) bool {
 	return true
 }
 
-// OfferedTo is what a service offers as somebody in one context may know it:
-// that others have offers for themselves is theirs.
-func (s Service) OfferedTo(t TenantID) map[string][]string {
-	var out map[string][]string
-	for name, values := range s.Offers {
-		for _, value := range values {
-			if only := s.Reserved[Offer(name, value)]; len(only) > 0 && !slices.Contains(only, t) {
-				continue
-			}
-			if out == nil {
-				out = map[string][]string{}
-			}
-			out[name] = append(out[name], value)
-		}
-	}
-	return out
-}
-
 // Offer is one offer as [Service.Reserved] names it.
 func Offer(name, value string) string { return name + "=" + value }
 

@@ -81,7 +81,7 @@ func forTenant(r domain.Runner, t domain.TenantID) domain.Runner {
 	}
 	for _, s := range r.Serves {
 		out.Serves = append(out.Serves, domain.Service{ScriptType: s.ScriptType, Served: s.Served, SlotUse: domain.SlotUse{Slots: s.Slots, PerContext: s.PerContext},
-			Offers: s.OfferedTo(t)})
+			Offers: offeredTo(s, t)})
 	}
 	return out
 }
@@ -134,4 +134,22 @@ func (c Caller) addRunners(ctx context.Context, list *api.RunnerPage, space boar
 	}
 	slices.SortFunc(list.Runners[begin:], func(a, b domain.Runner) int { return cmp.Compare(a.ID, b.ID) })
 	return cursor, nil
+}
+
+// offeredTo is what a service offers as somebody in one context may know it:
+// that others have offers for themselves is theirs.
+func offeredTo(s domain.Service, t domain.TenantID) map[string][]string {
+	var out map[string][]string
+	for name, values := range s.Offers {
+		for _, value := range values {
+			if only := s.Reserved[domain.Offer(name, value)]; len(only) > 0 && !slices.Contains(only, t) {
+				continue
+			}
+			if out == nil {
+				out = map[string][]string{}
+			}
+			out[name] = append(out[name], value)
+		}
+	}
+	return out
 }

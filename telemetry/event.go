@@ -29,7 +29,7 @@ var named = map[string]string{
 	"script type is served now":                             "runner.type_served",
 	"no work taken":                                         "runner.no_work_taken",
 	"lease ran out":                                         "job.lost",
-	"artifacts not fetched: the job waits for the store": "job.artifacts_not_fetched",
+	"artifacts not fetched: the job waits for the store":    "job.artifacts_not_fetched",
 	"artifacts not kept: the job's end waits for the store": "job.artifacts_waiting",
 	"the store of artifacts is away; what needs it waits":   "artifact.store_away",
 	"jobs cannot leave artifacts here: nodes that share a board need one store; set artifacts in the config file of each": "artifact.no_store",
