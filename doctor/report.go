@@ -55,7 +55,8 @@ type Answers struct {
 	Listeners []api.Listener
 	Webhooks  []api.Webhook
 	Schedules []api.Schedule
-	Secrets   []domain.Secret // of the context
+	Routines  []*domain.Routine // of the context, and its secrets
+	Secrets   []domain.Secret
 	Peers     []api.PeerView
 	Nodes     []domain.Node // those of the board
 	// Passing says that who answered is there for the time of the command only.
@@ -99,6 +100,7 @@ func Of(a Answers, version string, now time.Time) Report {
 	}
 	c.starts(a.Listeners, a.Webhooks, onBoard)
 	c.schedules(a.Schedules, onBoard)
+	c.routines(a.Routines, onBoard)
 	c.secrets(a.Secrets)
 	for _, t := range a.Contexts {
 		if hooks := t.On.Names(); hooks != "" {
@@ -163,6 +165,37 @@ func (c *Report) schedules(list []api.Schedule, now time.Time) {
 	}
 	if more := told - schedulesTold; more > 0 {
 		c.add("schedules", Warning, "%d more are paused or made no flow the last time: see `ramet schedule list`", more)
+	}
+}
+
+// routinesTold is how many instances of routines are named.
+const routinesTold = 5
+
+// routines names those whose rounds do not begin, or fail.
+func (c *Report) routines(list []*domain.Routine, now time.Time) {
+	told := 0
+	tell := func(name, format string, args ...any) {
+		if told++; told <= routinesTold {
+			c.add("routine "+name, Warning, format, args...)
+		}
+	}
+	for _, r := range list {
+		if r.Paused {
+			tell(r.Name, "it is paused, and begins no rounds until `ramet routine resume %s`", r.Name)
+			continue
+		}
+		for i := range r.Instances {
+			at := &r.Instances[i]
+			switch is, why := RoutineStands(r, at, now); is {
+			case StartHeld, StartLate:
+				tell(at.Name, "no round begins: %s", why)
+			case StartRefused:
+				tell(at.Name, "the last round failed, and %d before it since the last good one: %s; see `ramet job logs %s`", max(at.Failures-1, 0), why, at.LastJob)
+			}
+		}
+	}
+	if more := told - routinesTold; more > 0 {
+		c.add("routines", Warning, "%d more are paused, wait or fail: see `ramet routine list`", more)
 	}
 }
 

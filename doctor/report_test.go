@@ -348,3 +348,43 @@ func TestDoctorDoesNotTellOfStrangers(t *testing.T) {
 		}
 	}
 }
+
+// What a routine does not do is told with its reason, and of many the first.
+func TestDoctorNamesRoutinesThatDoNotGoRound(t *testing.T) {
+	now := time.Now()
+	of := func(name string, at domain.RoutineInstance) *domain.Routine {
+		at.Name = name
+		return &domain.Routine{Name: name, Instances: domain.List[domain.RoutineInstance]{at}}
+	}
+	paused := of("rests", domain.RoutineInstance{Round: 3, Error: "exit 1"})
+	paused.Paused = true
+	list := []*domain.Routine{
+		of("well", domain.RoutineInstance{Round: 3}), of("new", domain.RoutineInstance{}), paused,
+		of("fails", domain.RoutineInstance{Round: 3, Failures: 2, Error: "exit 1", LastJob: "job:0:7"}),
+		of("held", domain.RoutineInstance{Round: 3, Held: "no node serves v"}),
+		of("late", domain.RoutineInstance{Round: 3, NextMs: now.Add(-time.Hour).UnixMilli()}),
+	}
+	told := func(list []*domain.Routine) (names []string, texts string) {
+		var c Report
+		c.routines(list, now)
+		for _, f := range c.Findings {
+			if f.State != Warning {
+				t.Errorf("got %+v", f)
+			}
+			names, texts = append(names, f.What), texts+f.Text+"\n"
+		}
+		return names, texts
+	}
+	names, texts := told(list)
+	if want := []string{"routine rests", "routine fails", "routine held", "routine late"}; !slices.Equal(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+	for _, want := range []string{"ramet routine resume rests", "and 1 before it", "exit 1", "ramet job logs job:0:7", "no node serves v", "has not begun"} {
+		if !strings.Contains(texts, want) {
+			t.Errorf("got %s, want %q in it", texts, want)
+		}
+	}
+	if names, texts = told(slices.Repeat(list, 3)); len(names) != routinesTold+1 || !strings.Contains(texts, "7 more") {
+		t.Errorf("of twelve got %v: %s", names, texts)
+	}
+}

@@ -125,6 +125,9 @@ func (a *app) askMore(ctx context.Context, n *client.Client, told *doctor.Answer
 	if page, err := n.ListSchedules(ctx, api.ScheduleListParams{Context: a.tenant()}); err == nil {
 		told.Schedules = page.Schedules
 	}
+	if page, err := n.Routines(ctx, a.tenant()); err == nil {
+		told.Routines = page.Routines
+	}
 	if list, err := n.Secrets(ctx, a.tenant()); err == nil {
 		told.Secrets = list
 	}

@@ -64,6 +64,9 @@ func (v *visit) checkUp(info api.Info) (doctor.Report, error) {
 	if page, err := call(v, api.ScheduleList, api.ScheduleListParams{Context: v.tenant.ID}); err == nil {
 		told.Schedules = page.Schedules
 	}
+	if page, err := call(v, api.RoutineList, api.ListRoutinesParams{Context: v.tenant.ID}); err == nil {
+		told.Routines = page.Routines
+	}
 	if list, err := call(v, api.SecretList, api.ListSecretsParams{Context: v.tenant.ID}); err == nil {
 		told.Secrets = list.Secrets
 	}
