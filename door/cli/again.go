@@ -58,7 +58,7 @@ func (a *app) watchable(root *cobra.Command) {
 
 // again does a command until its context ends.
 //
-// Errors: those of the first time, and later ones but for a node that is away.
+// Errors: those of the first time, and later ones but for a node that is away; what cannot be shown.
 func (a *app) again(c *cobra.Command, every time.Duration, once func() error) error {
 	std := a.std
 	defer func() { a.std = std }()
@@ -82,7 +82,10 @@ func (a *app) again(c *cobra.Command, every time.Duration, once func() error) er
 		default:
 			last = text.String()
 		}
-		out.show(fmt.Sprintf("every %v: %s   %s", every, strings.TrimPrefix(c.CommandPath(), "ramet "), clock(time.Now().UnixMilli())), last, said.String())
+		shown := out.show(fmt.Sprintf("every %v: %s   %s", every, strings.TrimPrefix(c.CommandPath(), "ramet "), clock(time.Now().UnixMilli())), last, said.String())
+		if shown != nil {
+			return shown
+		}
 		if !sleep(c.Context(), every) {
 			return nil
 		}
@@ -142,20 +145,22 @@ func (f *frame) size() (width, height int) { return (&screen{fd: f.fd}).size() }
 
 // show shows a text, and below it what was said beside. The head is for terminals: elsewhere
 // a text is written only if it is another one.
-func (f *frame) show(head, text, said string) {
+func (f *frame) show(head, text, said string) error {
 	if !f.live() {
 		if f.any && text+said == f.last {
-			return
+			return nil
 		}
+		between := ""
 		if f.any {
-			fmt.Fprintln(f.w)
+			between = "\n"
 		}
-		io.WriteString(f.w, text+said)
 		f.any, f.last = true, text+said
-		return
+		_, err := io.WriteString(f.w, between+text+said)
+		return err
 	}
 	f.draw(append([]string{head, ""}, strings.Split(strings.TrimRight(text+said, "\n"), "\n")...))
 	f.last = text
+	return nil
 }
 
 // draw draws lines on a terminal.

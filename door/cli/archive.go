@@ -122,7 +122,9 @@ func (a *app) archived(r api.ArchiveRecord, logs bool) error {
 		return err
 	}
 	for _, l := range r.Logs {
-		a.logLine(l, &logFlags{})
+		if err := a.logLine(l, &logFlags{}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

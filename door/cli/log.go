@@ -79,7 +79,9 @@ func (a *app) logs(ctx context.Context, c *client.Client, p api.LogParams, f *lo
 		p.From, p.Tail = max(part.From, p.From)+len(part.Logs), 0
 		if a.output == outTable {
 			for _, l := range part.Logs {
-				a.logLine(l, f)
+				if err := a.logLine(l, f); err != nil {
+					return err
+				}
 			}
 			continue
 		}
@@ -97,8 +99,7 @@ func (a *app) followLogs(ctx context.Context, c *client.Client, p api.LogParams,
 	a.noteIdle()
 	j, err := c.FollowLogsWanted(ctx, p, func(l domain.Log) error {
 		if a.output == outTable {
-			a.logLine(l, f)
-			return nil
+			return a.logLine(l, f)
 		}
 		return a.printNext(l)
 	})
@@ -117,9 +118,10 @@ func (a *app) printNext(v any) error {
 }
 
 // logLine writes a line where the script wrote it.
-func (a *app) logLine(l domain.Log, f *logFlags) {
+func (a *app) logLine(l domain.Log, f *logFlags) error {
 	to, who := a.logStream(l)
-	fmt.Fprintln(to, f.stamp(l)+who+oneLine(l.Line))
+	_, err := fmt.Fprintln(to, f.stamp(l)+who+oneLine(l.Line))
+	return err
 }
 
 // logStream is where a line of a script belongs, and what is said before it.
@@ -165,10 +167,10 @@ func (a *app) showFlowLogs(ctx context.Context, n *client.Client, p api.FlowLogP
 			return err
 		}
 		for _, l := range part.Logs {
-			if a.output == outTable {
-				a.flowLogLine(l, f)
-			} else {
+			if a.output != outTable {
 				all.Logs = append(all.Logs, l)
+			} else if err := a.flowLogLine(l, f); err != nil {
+				return err
 			}
 		}
 		if p.Cursor = part.Next; p.Cursor == "" {
@@ -187,8 +189,7 @@ func (a *app) followFlowLogs(ctx context.Context, n *client.Client, p api.FlowLo
 	a.noteIdle()
 	v, err := n.FollowFlowLogs(ctx, p, func(l api.FlowLog) error {
 		if a.output == outTable {
-			a.flowLogLine(l, f)
-			return nil
+			return a.flowLogLine(l, f)
 		}
 		return a.printNext(l)
 	})
@@ -200,11 +201,12 @@ func (a *app) followFlowLogs(ctx context.Context, n *client.Client, p api.FlowLo
 
 // flowLogLine writes a line with the step that it is of. All go to standard output: between
 // two streams their order would be lost.
-func (a *app) flowLogLine(l api.FlowLog, f *logFlags) {
+func (a *app) flowLogLine(l api.FlowLog, f *logFlags) error {
 	name := cmp.Or(l.Step, domain.JobKey{ID: l.Job}.String())
 	if l.Part != "" {
 		name += " " + l.Part
 	}
 	_, who := a.logStream(l.Log)
-	fmt.Fprintln(a.std.Out, f.stamp(l.Log)+visible(name)+" | "+who+oneLine(l.Line))
+	_, err := fmt.Fprintln(a.std.Out, f.stamp(l.Log)+visible(name)+" | "+who+oneLine(l.Line))
+	return err
 }

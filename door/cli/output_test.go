@@ -84,6 +84,7 @@ func TestOutputThatIsNotAllThere(t *testing.T) {
 		{args: []string{"job", "list", "-o", "yaml"}, code: 7},
 		{args: []string{"job", "list", "-o", "json", "--fields", "id"}, room: 5, code: 7},
 		{args: []string{"job", "logs", "1"}, code: 7},
+		{args: []string{"job", "list", "--watch=10h"}, room: 5, code: 7},
 		{args: []string{"info"}, code: 7},
 		{args: []string{"job", "--help"}, code: 7},
 		{args: []string{"config", "example"}, room: 100, code: 7},
