@@ -48,7 +48,7 @@ func Dial(servers, hosts string, log *slog.Logger, opts ...nats.Option) (*Wire, 
 	w.down()
 	opts = append([]nats.Option{
 		nats.Name("ramet"),
-		nats.Timeout(2 * time.Second),
+		nats.Timeout(patience(hosts)),
 		nats.PingInterval(10 * time.Second),
 		nats.MaxPingsOutstanding(2),
 		nats.MaxReconnects(-1),
@@ -74,6 +74,15 @@ func Dial(servers, hosts string, log *slog.Logger, opts ...nats.Option) (*Wire, 
 		log.Warn("NATS server cannot be reached yet", "hosts", hosts, "err", lastError(nc))
 	}
 	return w, nil
+}
+
+// patience is how long a server may take to greet. One elsewhere is asked again; one in this
+// process is there, however busy the machine is, and nobody asks it twice.
+func patience(hosts string) time.Duration {
+	if hosts == Embedded {
+		return time.Minute
+	}
+	return 2 * time.Second
 }
 
 // Pause is how long to wait after so many vain tries: 50 ms to 5 s.

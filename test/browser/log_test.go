@@ -62,7 +62,7 @@ return l.scrollHeight - l.clientHeight - l.scrollTop; })()`); at > 40 {
 	b.Until(`document.querySelector(".found")?.innerText.startsWith("1 line of 8,")`)
 	n.accessible(b, "lines that were found")
 	b.Do(chromedp.Click(".line .n"))
-	b.Until(`location.hash === "#L13" && document.querySelector("#L13")?.innerText.includes("line 12 ")`)
+	b.Until(`location.hash === "#L13" && document.readyState === "complete" && document.querySelector("#L13")?.innerText.includes("line 12 ")`)
 	if lines := chromiumtest.Eval[int](b, `document.querySelectorAll(".log .line").length`); lines != 2000 {
 		t.Errorf("a page has %d lines", lines)
 	}

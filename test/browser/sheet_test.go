@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/ramet-run/ramet/internal/chromiumtest"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 // cutSheets opens the sheets of a page one after the other, and names those that reach over
@@ -33,14 +34,15 @@ const cutSheets = `(() => {
 func TestSheetsAreWithinThePage(t *testing.T) {
 	b := chromiumtest.Start(t)
 	n := startNode(t, "--dev")
+	testwait.Until(t, "the samples are there", func() bool { return strings.Contains(n.run("runner", "list"), "greet") })
 	n.run("blueprint", "apply", n.file(release))
-	n.run("flow", "submit", "release", "--trigger", "1.4.0")
+	id, _, _ := strings.Cut(strings.TrimPrefix(n.run("flow", "submit", "release", "--trigger", "1.4.0"), "flow:"), " ")
 	n.run("schedule", "create", "nightly", "--blueprint", "release", "--cron", "0 2 * * *", "--summary", "counts the day")
 	n.run("secret", "set", "a-secret-with-a-name-that-is-long-indeed", "--from-file", n.file("hello-secret"))
 	base := n.signIn(b)
 	for _, width := range []int64{390, 740, 1280} {
 		b.See(width, 900, "light")
-		for path, sheets := range map[string]int{"flows/2": 3, "schedule?name=nightly": 3, "schedules": 2, "rights/secrets": 1, "rights": 1} {
+		for path, sheets := range map[string]int{"flows/" + id: 3, "schedule?name=nightly": 3, "schedules": 2, "rights/secrets": 1, "rights": 1} {
 			b.Do(chromedp.Navigate(base + "c/1/" + path))
 			if found := chromiumtest.Eval[int](b, `document.querySelectorAll("main .sheet").length`); found < sheets {
 				t.Errorf("%s has %d things to do, want %d", path, found, sheets)
