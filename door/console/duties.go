@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -30,9 +31,13 @@ func (v *visit) dutiesPage() error {
 	for i, r := range duty.Rules {
 		do := entry{}
 		if v.mayOnNode(api.DutySet.Operation) {
+			command := "ramet duty set FILE"
+			if len(duty.Rules) == 1 {
+				command = "ramet duty clear"
+			}
 			do.Actions = []action{{Name: "Remove", Verb: "Remove rule " + strconv.Itoa(i+1), Post: v.path("operate/duties/remove"),
 				Fields: []field{{"rule", dutyText(r)}}, Will: "The nodes that it took roles from take them up again within a second.",
-				Command: "ramet duty set FILE"}}
+				Command: command}}
 		}
 		rules.Rows = append(rules.Rows, row{Cells: []entry{words(strconv.Itoa(i + 1)), words(dutyNodes(r)), words(dutyRoles(r)), do}})
 	}
@@ -130,13 +135,26 @@ func (v *visit) removeDuty() error {
 	return v.did(v.path("operate/duties"), "The rule is gone. Nodes take up again what it took from them.", err)
 }
 
-// changeDuties puts other rules in place of those that there are, unless somebody else does so meanwhile.
+// changeDuties puts other rules in place of those that there are, unless somebody else does so meanwhile. Where
+// none is left all are taken away, which is an operation of its own: an empty list is refused as a mistake.
 func (v *visit) changeDuties(change func([]domain.DutyRule) ([]domain.DutyRule, error)) error {
-	p := &domain.Duties{}
-	_, err := v.caller.CallHeld(v.r.Context(), service.Named(api.DutySet.Name), p, func(answer any) (err error) {
-		is, _ := answer.(api.Duty)
-		p.Rules, err = change(is.Rules)
+	duty, err := call(v, api.DutyShow, api.DutyParams{})
+	if err != nil {
 		return err
+	}
+	left, err := change(duty.Rules)
+	if err != nil {
+		return err
+	}
+	op, params := api.DutySet.Name, any(&domain.Duties{Rules: left})
+	if len(left) == 0 {
+		op, params = api.DutyClear.Name, &api.DutyParams{}
+	}
+	_, err = v.caller.CallHeld(v.r.Context(), service.Named(op), params, func(answer any) error {
+		if is, _ := answer.(api.Duty); !reflect.DeepEqual(is.Rules, duty.Rules) {
+			return domain.Conflictf("somebody else has changed the rules meanwhile")
+		}
+		return nil
 	})
 	return err
 }

@@ -84,6 +84,8 @@ func TestDutiesAreTakenAndGivenBack(t *testing.T) {
 	if len(rules) != 1 || rules[0].MinVersion != "1.4.0" {
 		t.Errorf("got rules %v", rules)
 	}
+	b.has(b.get(200, "c/1/operate/duties"), "ramet duty clear")
+	b.has(b.post(200, "c/1/operate/duties/remove", "rule", `"1.4.0" "" "" "saga"`), "The rule is gone", "There is no rule of duty.")
 	for _, text := range acts {
 		harmless(t, b.post(statusAny, "c/1/operate/duties/add", "role", text, "host", text, "min_version", text))
 	}
