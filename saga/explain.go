@@ -132,8 +132,11 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 		}
 		x.Text = strings.Replace(x.Text, "for an event, or for ", these, 1)
 	}
-	if len(x.Ended) > 0 && (x.Standing == domain.StandingTimer || x.Standing == domain.StandingEvents || x.Standing == domain.StandingStuck) {
-		x.Text += "; " + strings.Join(x.Ended, "; ")
+	switch x.Standing {
+	case domain.StandingTimer, domain.StandingEvents, domain.StandingStuck:
+		x.Text = strings.Join(append([]string{x.Text}, x.Ended...), "; ")
+	default: // while work of it is under way, results that it has taken are no longer waited for
+		x.Ended = nil
 	}
 	if x.Holder == "" && x.Standing != domain.StandingHeld && x.Standing != domain.StandingStuck {
 		x.Text += "; no worker serves its partition at the moment"

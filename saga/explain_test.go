@@ -44,7 +44,7 @@ func TestAnEffectThatHasEndedIsNotWaitedFor(t *testing.T) {
 		def := unasked(true)
 		def.States[1].On = map[string]domain.Reaction{"reserve.Succeeded": domain.Handle, "*": domain.Ignore}
 		r.apply(shop, def)
-		defer r.alone()()
+		drain := r.alone()
 		r.publish(shop, placed("1", `{"order":1,"total":5}`))
 		time.Sleep(time.Second)
 		explain := func() domain.SagaExplanation {
@@ -76,6 +76,17 @@ func TestAnEffectThatHasEndedIsNotWaitedFor(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if found, err := r.engine.Audit(r.Context(), shop, 0); err != nil || len(found.Stuck) != 1 || !strings.Contains(found.Stuck[0].Text, "reserve.Succeeded") {
 			t.Errorf("got %+v, %v", found, err)
+		}
+		drain()
+		// While work of it is under way it does not wait in vain: that may move it.
+		item, err := json.Marshal(domain.WorkItem{Kind: domain.WorkEffect, ID: "c-9", Saga: "order", Correlation: "1", Effect: "release"})
+		r.must(err)
+		keys := layout.SagaKeys{Tenant: "acme"}
+		work := board.Batch{Space: board.Space(shop)}
+		work.Set(keys.Outbox(domain.WorkEffect, "c-9"), board.Field{Name: layout.OutboxItem, Value: string(item)})
+		r.must(r.board.Commit(r.Context(), *work.Include(keys.OutboxIndex("order", 0), keys.Outbox(domain.WorkEffect, "c-9"))))
+		if x := explain(); x.Standing != domain.StandingOutbox || len(x.Ended) != 0 {
+			t.Errorf("with work in its outbox: got %+v", x)
 		}
 	})
 }
