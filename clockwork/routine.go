@@ -197,7 +197,37 @@ func (u *Routines) Show(ctx context.Context, tenant domain.TenantID, name string
 		state.Name = domain.InstanceName(name, p)
 		r.Instances = append(r.Instances, state)
 	}
-	return r, nil
+	return r, u.underWay(ctx, tenant, r)
+}
+
+// underWay says of rounds whose jobs are submitted and have not begun that they have not, and which ban holds them.
+func (u *Routines) underWay(ctx context.Context, tenant domain.TenantID, r *domain.Routine) error {
+	var at []*domain.RoutineInstance
+	var keys []domain.JobKey
+	var names []string
+	for i := range r.Instances {
+		if key, err := domain.ParseJobKey(r.Instances[i].Job); err == nil {
+			at, keys, names = append(at, &r.Instances[i]), append(keys, key), append(names, key.String())
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	recs, err := u.board.GetFields(ctx, layout.SpaceOf(tenant), layout.JobLine, names...)
+	if err != nil {
+		return err
+	}
+	for i, rec := range recs {
+		job, err := layout.DecodeJob(keys[i], rec)
+		if rec == nil || err != nil || job.StartedMs != 0 || job.Final() { // of one that has left the board nothing is known
+			continue
+		}
+		at[i].BeganMs = 0
+		if by, yes, _ := u.bans.Pick(job, func() (string, error) { return "", nil }); yes { // it is of no blueprint
+			at[i].Held = by.Text()
+		}
+	}
+	return nil
 }
 
 func noRoutine(tenant domain.TenantID, name string) error {

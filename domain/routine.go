@@ -53,12 +53,12 @@ type RoutineInstance struct {
 	// Job is the round under way; "" between rounds.
 	Job     string `json:"job,omitzero"`
 	LastJob string `json:"last_job,omitzero"`
-	BeganMs int64  `json:"began_ms,omitzero"`
+	BeganMs int64  `json:"began_ms,omitzero"` // 0 while its job waits for a runner
 	EndedMs int64  `json:"ended_ms,omitzero"`
 	NextMs  int64  `json:"next_ms,omitzero"`
 	// Failures counts the rounds that have failed since the last good one.
 	Failures int `json:"failures,omitzero"`
-	// Error is that of the last round; Held says why there is none now.
+	// Error is that of the last round; Held says why there is none now, or why the one under way does not begin.
 	Error      string `json:"error,omitzero"`
 	Held       string `json:"held,omitzero"`
 	Checkpoint string `json:"checkpoint,omitzero"`

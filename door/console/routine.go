@@ -52,7 +52,7 @@ func (v *visit) routineSentence(r *domain.Routine) *sentence {
 		who = i.Name + ": "
 	}
 	for n := range r.Instances {
-		if r.Instances[n].Job != "" {
+		if in := &r.Instances[n]; in.Job != "" && (in.BeganMs != 0 || r.Paused) {
 			under++
 		}
 	}
@@ -70,7 +70,7 @@ func (v *visit) routineSentence(r *domain.Routine) *sentence {
 		s.Text = upper(s.Text) + strings.TrimRight(i.Error, ".") + "."
 		s.Since, s.Ended = v.at(i.EndedMs), true
 	case "running":
-		s.Text = upper(who + "round " + strconv.FormatInt(i.Round, 10) + " is under way.")
+		s.Text = upper(who + roundUnderWay(i) + ".")
 		if under > 1 {
 			s.Text = plural(under, "round") + " are under way, of " + plural(len(r.Instances), "instance") + "."
 		}
@@ -87,7 +87,7 @@ func (v *visit) routineSentence(r *domain.Routine) *sentence {
 	if i.Job == "" && !r.Paused && i.NextMs > v.now.UnixMilli() {
 		s.Next = "the next round begins in " + v.at(i.NextMs).Ago
 	} else if st.Word == "failing" && i.Job != "" {
-		s.Next = "round " + strconv.FormatInt(i.Round, 10) + " is under way"
+		s.Next = roundUnderWay(i)
 	}
 	return s
 }
@@ -114,7 +114,7 @@ func (v *visit) routineStands(r *domain.Routine) []section {
 		job, took := i.Job, ""
 		if job == "" {
 			job, took = i.LastJob, v.took(i.BeganMs, max(i.BeganMs, i.EndedMs))
-		} else {
+		} else if i.BeganMs != 0 {
 			took = v.took(i.BeganMs, 0)
 		}
 		next := i.NextMs

@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/ban"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/service"
 )
 
 func (r *rig) routine(d domain.Routine) {
@@ -133,6 +136,41 @@ func TestWhoMayNotReadAnEnvironmentStoresNoStarsOfARoutine(t *testing.T) {
 	if now := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: "sync"}); now.Env["TOKEN"] != "tulip" || now.Script != "say x" {
 		t.Errorf("got %+v", now)
 	}
+}
+
+// TestARoundThatHasNotBegunDoesNotRun: its job waits for a runner, or for the end of a ban.
+func TestARoundThatHasNotBegunDoesNotRun(t *testing.T) {
+	var cache *ban.Cache
+	r := newRig(t, func(r *rig, p *service.Parts) {
+		cache = ban.NewCache(r.board, nil)
+		p.Routines = clockwork.NewRoutines(r.board, r.engine, cache)
+	})
+	now := time.Now().UnixMilli()
+	round := domain.RoutinePart{Scale: 1}
+	for n, name := range []string{"slow", "banned"} {
+		r.routine(domain.Routine{Name: name, Script: "x", ScriptType: domain.ScriptType(name)})
+		def := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: name})
+		job := def.Job(7, domain.JobID(900+n), round, 4)
+		if _, err := r.engine.Submit(t.Context(), 7, []*domain.Job{job}); err != nil {
+			t.Fatal(err)
+		}
+		r.setRound(name, round, domain.RoutineInstance{Round: 4, Job: job.Key().String(), BeganMs: now})
+	}
+	do(r, admin, api.BanSet, api.BanParams{In: 7, BanInput: api.BanInput{BanScope: domain.BanScope{Kind: domain.BanType, Context: 7, Name: "banned"},
+		Level: domain.BanPick, Reason: "too dear"}})
+	if err := cache.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := r.as(reader)
+	slow := b.get(200, path("routine?name=slow"))
+	b.has(slow, "Round 4 waits for a runner.")
+	b.hasNot(slow, "is under way", `chip running`)
+	b.has(b.get(200, path("routine?name=banned")), "held up", "too dear")
+	held := b.get(200, path("routines?state=held+up"))
+	b.has(held, "name=banned")
+	b.hasNot(held, "name=slow")
+	b.hasNot(b.get(200, path("routines?state=running")), "name=banned", "name=slow")
+	b.has(b.get(200, path("routines?state=waiting")), "name=slow")
 }
 
 // baseOf is which definition a form began with.

@@ -43,7 +43,7 @@ func (v *visit) routinesPage() error {
 		Intro: "Scripts that are run again and again: each round is a job, and the next begins a pause after the last has ended.",
 		None:  "No script is run again and again yet.", Make: v.command("routine", "apply", "sync.yaml"),
 		Links: v.toMake(v.may(api.RoutineApply.Operation), "New routine", "routines/new")}
-	for _, f := range [...]string{"", "running", "on", "failing", "held up", "paused", "late"} {
+	for _, f := range [...]string{"", "running", "waiting", "on", "failing", "held up", "paused", "late"} {
 		b.Filters = append(b.Filters, v.choice("routines", cmp.Or(upper(f), "All"), "state", f))
 	}
 	wanted := slices.DeleteFunc(slices.Clone(list.Routines), func(r *domain.Routine) bool {
@@ -126,14 +126,26 @@ var routineStates = map[doctor.StartStanding]state{doctor.StartPaused: {"paused"
 func (v *visit) instanceStands(r *domain.Routine, i *domain.RoutineInstance) (state, string) {
 	is, why := doctor.RoutineStands(r, i, v.now)
 	st := routineStates[is]
-	if i.Job != "" && is != doctor.StartPaused {
+	switch {
+	case i.Job == "" || is == doctor.StartPaused || is == doctor.StartHeld:
+	case i.BeganMs == 0:
+		st, why = state{"waiting", waiting}, cmp.Or(why, roundUnderWay(i))
+	default:
 		st = state{"running", running}
 	}
 	return st, why
 }
 
+// roundUnderWay says how the round stands whose job is submitted.
+func roundUnderWay(i *domain.RoutineInstance) string {
+	if i.BeganMs == 0 {
+		return "round " + strconv.FormatInt(i.Round, 10) + " waits for a runner"
+	}
+	return "round " + strconv.FormatInt(i.Round, 10) + " is under way"
+}
+
 // routineRank is which state of an instance is told of a routine: the one that most asks for somebody.
-var routineRank = []string{"failing", "late", "held up", "running", "paused", "on"}
+var routineRank = []string{"failing", "late", "held up", "running", "waiting", "paused", "on"}
 
 // routineState is how a routine stands: as the instance does that stands worst. A round under way
 // after one that failed does not hide that it failed.
@@ -142,7 +154,7 @@ func (v *visit) routineState(r *domain.Routine) (st state, worst *domain.Routine
 	for i := range r.Instances {
 		in := &r.Instances[i]
 		s, text := v.instanceStands(r, in)
-		if in.Error != "" && s.Class == running {
+		if in.Error != "" && in.Job != "" && (s.Class == running || s.Class == waiting) {
 			s = routineStates[doctor.StartRefused]
 		}
 		if rank := slices.Index(routineRank, s.Word); rank < best {
