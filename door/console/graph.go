@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -37,8 +39,8 @@ type graph struct {
 	Fits bool
 	// Note says what is drawn where that is not all there is; All is the address of all.
 	Note, All string
-	// TooMany is how many boxes there are where that is too many to draw.
-	TooMany int
+	// TooMany says that there are too many boxes to draw, and where their steps stand.
+	TooMany string
 }
 
 // node is a step's box.
@@ -66,7 +68,11 @@ func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
 	whole := g
 	g, groups = folded(g, groups)
 	if n := len(g.Nodes); n > graphMost {
-		return &graph{TooMany: n}
+		where := "The tab Steps has all of them."
+		if f.ID == 0 {
+			where = "Its source has all of them."
+		}
+		return &graph{TooMany: grouped(n) + " steps are too many to draw. " + where}
 	}
 	placed := blueprint.Place(g, func(int) float64 { return boxWidth }, boxHeight)
 	d := &graph{Width: placed.Width, Height: placed.Height, Bands: placed.Bands, Fits: placed.Width <= fitMost}
@@ -179,7 +185,7 @@ func folded(g *domain.Graph, groups [][]int) (*domain.Graph, [][]int) {
 func (v *visit) foldedRow(f *domain.FlowView, members []int) stepRow {
 	first, last := &f.Steps[members[0]], &f.Steps[members[len(members)-1]]
 	r := stepRow{Name: first.Name + " … " + last.Name, Link: v.path("flows/%d?unfold=yes&steps_from=%d", f.ID, f.StepsFrom)}
-	done, most := 0, -1
+	done, most := 0, math.MinInt
 	for _, i := range members {
 		s := &f.Steps[i]
 		if s.Status == domain.StepSucceeded {
@@ -237,8 +243,5 @@ func (n *node) Note() string {
 	if n.Progress != "" && n.Took != "" {
 		return n.Progress + " · " + n.Took
 	}
-	if n.Took != "" {
-		return n.Took
-	}
-	return shortName(n.State.Word)
+	return cmp.Or(n.Progress, n.Took, shortName(n.State.Word))
 }

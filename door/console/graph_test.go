@@ -51,3 +51,19 @@ func TestStepsThatAreAlikeAreFolded(t *testing.T) {
 		t.Error("it is another graph")
 	}
 }
+
+// TestABoxOfManyStepsHidesNothing: what was skipped is not hidden by what succeeded, and how many did is said.
+func TestABoxOfManyStepsHidesNothing(t *testing.T) {
+	v := &visit{tenant: domain.Tenant{ID: 7}}
+	f := &domain.FlowView{Steps: []domain.StepView{{Name: "a", Status: domain.StepSucceeded}, {Name: "b", Status: domain.StepSkippedByFailure},
+		{Name: "c", Status: domain.StepSucceeded}, {Name: "d", Status: domain.StepFailedAccepted}, {Name: "e", Status: domain.StepRunning}}}
+	for _, c := range []struct {
+		members     []int
+		class, note string
+	}{{[]int{0, 2}, succeeded, "2/2"}, {[]int{0, 1, 2}, skipped, "2/3"}, {[]int{0, 1, 3}, failed, "1/3"}, {[]int{0, 1, 3, 4}, running, "1/4"}} {
+		n := node{stepRow: v.foldedRow(f, c.members)}
+		if n.State.Class != c.class || n.Note() != c.note {
+			t.Errorf("%v: got %s, %q, want %s, %q", c.members, n.State.Class, n.Note(), c.class, c.note)
+		}
+	}
+}

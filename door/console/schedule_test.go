@@ -273,7 +273,7 @@ func TestLargeBlueprintsCanBeTyped(t *testing.T) {
 		fmt.Fprintf(&text, "  - {name: s%d, script_type: words, script: \"say %s\"}\n", i, strings.Repeat("ü", 20))
 	}
 	b.has(b.post(200, path("blueprint/store"), "text", text.String()), "Version 1 of large is stored.")
-	b.has(b.get(200, path("blueprint?name=large")), "4000 steps are too many to draw")
+	b.has(b.get(200, path("blueprint?name=large")), "4,000 steps are too many to draw. Its source has all of them.")
 }
 
 func TestHostileTextsInSchedulesAndBlueprints(t *testing.T) {

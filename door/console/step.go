@@ -285,7 +285,7 @@ func (v *visit) tailOf(s *domain.StepView) (lines []logLine, err error) {
 	return lines, nil
 }
 
-// attention is how much a step asks to be looked at.
+// attention is how much a step asks to be looked at, from -1 for one that is done; who looks for one takes from 1 on.
 func attention(s *domain.StepView) int {
 	switch stepState(s).Class {
 	case errored:
@@ -299,6 +299,8 @@ func attention(s *domain.StepView) int {
 		return 5
 	case running:
 		return 3
+	case succeeded:
+		return -1 // what was skipped, or waits, hides behind nothing that is done
 	}
 	return 0
 }
