@@ -340,10 +340,17 @@ type logPart struct {
 	Lines   []logLine
 	// Open is of the last attempt: what people come for.
 	Open bool
+	// Cut says that the attempt has lines before or behind these, which are on other pages.
+	Cut bool
 }
 
 // Count says how many lines a part has, for who sees it folded.
-func (p logPart) Count() string { return plural(len(p.Lines), "line") }
+func (p logPart) Count() string {
+	if p.Cut {
+		return plural(len(p.Lines), "line") + " here, of more"
+	}
+	return plural(len(p.Lines), "line")
+}
 
 // partsOf are lines by attempts. There is one at least, so that what comes has its place.
 func partsOf(lines []logLine, attempts []int, now int64) (parts []logPart) {
@@ -433,7 +440,10 @@ func (v *visit) jobLog(p api.JobParams, j *domain.Job) (*jobLog, error) {
 		return nil, err
 	}
 	from = page.From
-	more := len(page.Logs) > logPage
+	more, next := len(page.Logs) > logPage, 0
+	if more {
+		next = page.Logs[logPage].Attempt
+	}
 	page.Logs = page.Logs[:min(len(page.Logs), logPage)]
 	var lines []logLine
 	var attempts []int
@@ -441,6 +451,13 @@ func (v *visit) jobLog(p api.JobParams, j *domain.Job) (*jobLog, error) {
 		lines, attempts = append(lines, v.lineOf(from+i+1, &page.Logs[i])), append(attempts, page.Logs[i].Attempt)
 	}
 	l.Parts = partsOf(lines, attempts, j.Attempt)
+	before, err := v.attemptBefore(p, from)
+	if err != nil {
+		return nil, err
+	}
+	first, last := &l.Parts[0], &l.Parts[len(l.Parts)-1]
+	first.Cut = from > 0 && int(before) == first.Attempt
+	last.Cut = last.Cut || more && next == last.Attempt
 	if from > 0 {
 		l.Earlier = fmt.Sprintf("%s?from=%d", l.Here, max(0, from-logPage))
 	}
