@@ -114,7 +114,8 @@ func withEnds(list []minute, ends []int64) []minute {
 	return list
 }
 
-// rateText says how many ended in a minute, in its number since 1970: by the second where that is one or more.
+// rateText says how many ended in a minute, in its number since 1970: by the second where that is one or more. It
+// names the minute, which is one of the clock: up to two minutes have passed since it began.
 func rateText(list []minute, number int64) string {
 	n := 0
 	for _, m := range list {
@@ -122,15 +123,16 @@ func rateText(list []minute, number int64) string {
 			n = m.well + m.bad
 		}
 	}
+	in := " in the minute of " + time.Unix(number*60, 0).UTC().Format("15:04 MST")
 	switch perSecond := float64(n) / 60; {
 	case n == 0:
-		return "none in the last minute"
+		return "none" + in
 	case perSecond < 1:
-		return strconv.Itoa(n) + " in the last minute"
+		return strconv.Itoa(n) + in
 	case perSecond < 10:
-		return strconv.FormatFloat(perSecond, 'f', 1, 64) + " a second in the last minute"
+		return strconv.FormatFloat(perSecond, 'f', 1, 64) + " a second" + in
 	default:
-		return grouped(int(perSecond+0.5)) + " a second in the last minute"
+		return grouped(int(perSecond+0.5)) + " a second" + in
 	}
 }
 

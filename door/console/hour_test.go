@@ -18,8 +18,8 @@ func TestAnHourIsDrawn(t *testing.T) {
 	if s = sparkOf(list, 159, true); s.Bars[1].Height != "" || s.Bars[1].BadY != "0.0" {
 		t.Errorf("got %+v", s.Bars[1])
 	}
-	for n, want := range map[int]string{0: "none in the last minute", 59: "59 in the last minute", 90: "1.5 a second in the last minute",
-		6030: "101 a second in the last minute"} {
+	for n, want := range map[int]string{0: "none in the minute of 00:09 UTC", 59: "59 in the minute of 00:09 UTC", 90: "1.5 a second in the minute of 00:09 UTC",
+		6030: "101 a second in the minute of 00:09 UTC"} {
 		if got := rateText([]minute{{number: 8, well: 1}, {number: 9, well: n - n/10, bad: n / 10}}, 9); got != want {
 			t.Errorf("%d ended: got %q, want %q", n, got, want)
 		}
