@@ -2,8 +2,11 @@ package console_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"html"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -113,14 +116,26 @@ func TestTheOverviewCountsTheLastHour(t *testing.T) {
 	b.hasNot(b.get(200, path("")), "ended in the last hour") // there is no archive to count it
 }
 
-// TestWhatWasSkippedIsNoError: a job that another's failure kept from beginning is not counted with what went wrong.
+// TestWhatWasSkippedIsNoError: a job that another's failure, or the end of its flow, kept from going on is not counted
+// with what went wrong, and the figure leads to a list of what it counts.
 func TestWhatWasSkippedIsNoError(t *testing.T) {
-	j := failedJob()
-	j.FinishedMs, j.Reason = 12*60_000+100, domain.ReasonDependencyFailed
-	r := newArchiveRig(t, j)
-	r.now = func() time.Time { return time.UnixMilli(14*60_000 + 500) }
-	b := r.as(reader)
-	b.has(b.get(200, path("")), "0 ended in the last hour, 0 of them in error")
+	for reason, wrong := range map[domain.Reason]int{domain.ReasonDependencyFailed: 0, domain.ReasonFlowAborted: 0, domain.ReasonTimeout: 1} {
+		j := failedJob()
+		j.FinishedMs, j.Reason = 102*60_000+100, reason
+		r := newArchiveRig(t, j)
+		r.now = func() time.Time { return time.UnixMilli(104*60_000 + 500) }
+		b := r.as(reader)
+		a := b.get(200, path(""))
+		b.has(a, fmt.Sprintf("%d ended in the last hour, %d of them in error", wrong, wrong))
+		link := regexp.MustCompile(`/console/(c/7/archive\?[^"]*status=error[^"]*)"`).FindStringSubmatch(a.text)
+		if link == nil {
+			t.Fatal("the figure leads nowhere")
+		}
+		list := b.get(200, html.UnescapeString(link[1]))
+		if got := strings.Count(list.text, "<tr data-href"); got != wrong {
+			t.Errorf("%s: the list has %d, the figure %d", reason, got, wrong)
+		}
+	}
 }
 
 // TestAMinuteThatMayStillChangeIsNotCountedForEachPage holds that a page which is made ten times a

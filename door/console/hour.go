@@ -163,6 +163,19 @@ func (v *visit) causesText(flows []domain.Flow, jobs []*domain.Job, all int) str
 	return text
 }
 
+// neverRan are the reasons of jobs that others ended: these went in no way wrong themselves, and are not counted
+// among what did.
+var neverRan = []domain.Reason{domain.ReasonDependencyFailed, domain.ReasonFlowAborted}
+
+// wrongLink leads to what the figure of the last hour's errors counts.
+func (v *visit) wrongLink() string {
+	var where []string
+	for _, reason := range neverRan {
+		where = append(where, fmt.Sprintf("record.reason != %q", string(reason)))
+	}
+	return v.path("archive") + with("status", string(domain.JobError), "since", "1h", "where", strings.Join(where, " && "))
+}
+
 // ends counts what ended well and badly in a minute, in its number since 1970. ok is as [visit.beside] has it.
 func (v *visit) ends(number int64) (well, bad int, ok bool, err error) {
 	var ended [2]int
@@ -175,14 +188,17 @@ func (v *visit) ends(number int64) (well, bad int, ok bool, err error) {
 			ended[i] = found.Count.Matching
 		}
 	}
-	if ended[1] > 0 { // what was skipped as another failed has not run, and went in no way wrong
-		found, ok, err := v.beside(api.ArchiveFilter{Status: string(domain.JobError), Reason: string(domain.ReasonDependencyFailed), FromMs: number * 60_000,
+	for _, reason := range neverRan {
+		if ended[1] == 0 {
+			break
+		}
+		found, ok, err := v.beside(api.ArchiveFilter{Status: string(domain.JobError), Reason: string(reason), FromMs: number * 60_000,
 			ToMs: (number + 1) * 60_000, Count: true})
 		if !ok || err != nil {
 			return 0, 0, false, err
 		}
 		if found.Count != nil {
-			ended[1] -= found.Count.Matching
+			ended[1] = max(0, ended[1]-found.Count.Matching)
 		}
 	}
 	return ended[0], ended[1], true, nil

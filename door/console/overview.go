@@ -143,7 +143,7 @@ func (v *visit) overviewPage() error {
 	if b.Nodes, err = v.nodeRows(); err != nil {
 		return err
 	}
-	ran := slices.DeleteFunc(slices.Clone(bad), func(j *domain.Job) bool { return j.Reason == domain.ReasonDependencyFailed })
+	ran := slices.DeleteFunc(slices.Clone(bad), func(j *domain.Job) bool { return slices.Contains(neverRan, j.Reason) })
 	if b.Figures, err = v.figures(wrong, ran); err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (v *visit) figures(flows []domain.Flow, jobs []*domain.Job) (list []figure,
 	return append(list, figure{Name: "ended in the last hour", Value: grouped(well + bad), Note: note, Link: v.path("archive"),
 		Class: succeeded, Spark: sparkOf(hour, now, false)},
 		figure{Name: "of them in error", Value: grouped(bad), Note: cmp.Or(v.causesText(flows, jobs, bad), "failed, timed out, lost or cancelled"),
-			Link: v.path("archive") + query("status", string(domain.JobError)), Class: badClass, Spark: sparkOf(hour, now, true)}), nil
+			Link: v.wrongLink(), Class: badClass, Spark: sparkOf(hour, now, true)}), nil
 }
 
 // nodeRow is a node of the board.
