@@ -33,6 +33,8 @@ type flowBody struct {
 	Facts []fact
 	Tabs  []tab
 	Tab   string
+	// Part says which of its steps a list or chart has, where that is not all.
+	Part string
 	// One of these is set, by the tab.
 	Graph   *graph
 	Gantt   *gantt
@@ -205,7 +207,7 @@ func (v *visit) flowTabs(b *flowBody) {
 	for _, t := range flowTabs {
 		name := t.Name
 		if t.Key == "steps" {
-			name += " " + strconv.Itoa(max(len(b.Flow.Steps), b.Flow.StepsTotal))
+			name += " " + grouped(max(len(b.Flow.Steps), b.Flow.StepsTotal))
 		}
 		link := v.path("flows/%d", b.Flow.ID)
 		var words []string
@@ -217,7 +219,7 @@ func (v *visit) flowTabs(b *flowBody) {
 		}
 		b.Tabs = append(b.Tabs, tab{name, link + with(words...), t.Key == b.Tab})
 	}
-	if b.Flow.StepsTotal > 0 && b.Tab != "history" {
+	if b.Flow.StepsTotal > 0 && b.Tab != "history" && b.Tab != "data" && b.Tab != "files" {
 		v.partsOfAll(b, "steps", "steps_from", b.Flow.StepsFrom, pageSteps, b.Flow.StepsTotal)
 	}
 }
@@ -314,8 +316,10 @@ func (v *visit) fillTab(b *flowBody) (err error) {
 			b.Newer, b.Older = "", "" // it has all
 		}
 	case "gantt":
+		b.Part = stepsPart(&b.Flow)
 		b.Gantt, err = v.ganttOf(&b.Flow, b.Whole)
 	case "steps":
+		b.Part = stepsPart(&b.Flow)
 		for i := range b.Flow.Steps {
 			b.Steps = append(b.Steps, v.stepRow(&b.Flow, &b.Flow.Steps[i]))
 		}

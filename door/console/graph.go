@@ -94,14 +94,20 @@ func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
 	for i, e := range g.Edges {
 		d.Edges = append(d.Edges, edge{placed.Edges[i], d.Nodes[e.From].State.Class, d.Nodes[e.From].Name, d.Nodes[e.To].Name})
 	}
-	if f.StepsTotal > len(f.Steps) {
-		d.Note = fmt.Sprintf("Steps %s to %s of %s.", grouped(f.StepsFrom+1), grouped(f.StepsFrom+len(f.Steps)), grouped(f.StepsTotal))
-	}
+	d.Note = stepsPart(f)
 	if len(g.Nodes) < len(whole.Nodes) {
 		d.Note = strings.TrimSpace(d.Note + " Steps that need the same, and that the same steps need, stand in one box.")
 		d.All = v.path("flows/%d?unfold=yes&steps_from=%d", f.ID, f.StepsFrom)
 	}
 	return d
+}
+
+// stepsPart says which of a flow's steps are shown; "": all.
+func stepsPart(f *domain.FlowView) string {
+	if f.StepsTotal <= len(f.Steps) {
+		return ""
+	}
+	return fmt.Sprintf("Steps %s to %s of %s.", grouped(f.StepsFrom+1), grouped(f.StepsFrom+len(f.Steps)), grouped(f.StepsTotal))
 }
 
 // foldedMost is up to how many boxes a flow is drawn as a whole of which pages have a part of the steps alone.

@@ -43,9 +43,9 @@ func TestAFlowOfTenThousandStepsIsShownInParts(t *testing.T) {
 			"steps_from=6500", "steps_from=7500", "further steps"},
 		"?step=s9999":                   {"Steps 9,501 to 10,000 of 10,000.", `aria-label="Step s9999"`},
 		"?unfold=yes&steps_from=0":      {"Steps 1 to 500 of 10,000."},
-		"?tab=gantt":                    {">s7350<", "steps before"},
+		"?tab=gantt":                    {">s7350<", "steps before", "Steps 7,001 to 7,500 of 10,000."},
 		"?tab=gantt&steps_from=9900":    {">s9900<", ">s9999<"},
-		"?tab=steps":                    {"Steps 10000", ">s7350<"},
+		"?tab=steps":                    {"Steps 10,000", ">s7350<", "Steps 7,001 to 7,500 of 10,000."},
 		"?tab=logs":                     {"no shop", "that have begun here", "by=time"},
 		"?tab=logs&by=time":             {"These are the last 1000 lines."},
 		"?tab=data":                     {"Params"},
@@ -61,6 +61,9 @@ func TestAFlowOfTenThousandStepsIsShownInParts(t *testing.T) {
 		if len(a.text) > most {
 			t.Errorf("%q has %d kB", q, len(a.text)>>10)
 		}
+	}
+	for _, tab := range []string{"data", "files"} { // they are of the whole flow
+		b.hasNot(b.get(200, at+"?tab="+tab), "further steps", "steps before")
 	}
 	// What is alike is in one box, and all of it is drawn.
 	fan := r.flow("name: fan\nsteps:\n" + strings.Join(slices.Collect(fanned(1500)), ""))
