@@ -227,6 +227,11 @@ func (f *filling) handle(ctx context.Context) error {
 	if f.fill.NextMs == 0 || f.fill.Error != "" || len(f.fill.Alive) >= f.fill.Max {
 		next = next.Add(backfillLook)
 	}
+	for _, id := range f.fill.Alive {
+		// A flow that has ended meanwhile may have set the alarm to the instant where it stands, which AlarmAt does not
+		// tell from no end at all: its alarm is kept, and comes at once.
+		b.Equal(domain.FlowKey(id), layout.FlowFinishedMs, "")
+	}
 	f.write(&b, f.schedule.State, f.fill, next)
 	return f.schedules.board.Commit(ctx, b)
 }

@@ -3,6 +3,7 @@ package clockwork_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,8 @@ func (r *timer) filled() *domain.Backfill {
 func (r *timer) ends(id domain.FlowID, status domain.FlowStatus) {
 	r.Helper()
 	b := board.Batch{Space: 1}
-	b.Set(domain.FlowKey(id), board.Field{Name: "status", Value: string(status)}).SetAlarm("backfill:s", time.Now())
+	b.Set(domain.FlowKey(id), board.Field{Name: "status", Value: string(status)}, board.Field{Name: "finished_ms", Value: strconv.FormatInt(time.Now().UnixMilli(), 10)}).
+		SetAlarm("backfill:s", time.Now())
 	if err := r.b.Commit(r.Context(), b); err != nil {
 		r.Fatal(err)
 	}
@@ -274,6 +276,37 @@ func TestBackfillsThatMakeNoSense(t *testing.T) {
 					t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 				}
 			}
+		}
+	})
+}
+
+// TestABackfillWhoseFlowsAreShort has each flow end right before its backfill writes down that it is under way, with the
+// alarm set to the very instant where it stands: the next flow is not held up.
+func TestABackfillWhoseFlowsAreShort(t *testing.T) {
+	timers(t, func(r *timer) {
+		time.Sleep(10 * time.Hour)
+		r.apply(domain.Schedule{Every: 3600})
+		r.backfill(2, 7, 1)
+		ended := domain.FlowID(0)
+		ends := func(ctx context.Context, _ faultboard.Call) error {
+			alive := r.show().State.Backfill.Alive
+			if len(alive) == 0 || alive[0] == ended {
+				return nil
+			}
+			ended = alive[0]
+			at, _, err := r.b.AlarmOf(ctx, 1, "backfill:s")
+			if err != nil {
+				return err
+			}
+			time.Sleep(time.Until(at))
+			r.ends(ended, domain.FlowFinished)
+			return nil
+		}
+		r.s = clockwork.NewSchedules(faultboard.New(r.b, faultboard.Config{Before: ends}), r.flows, nil)
+		began := time.Now()
+		r.wantsFill(r.filled(), domain.BackfillFinished, 5, 0, 0)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v, want no pause", took)
 		}
 	})
 }

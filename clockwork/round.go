@@ -244,7 +244,8 @@ func (r *round) watch(ctx context.Context) error {
 	case job.Routine != r.name+":"+r.part.String():
 		return r.settle(ctx, fmt.Sprintf("the number of its job was taken: %s is another", key), "")
 	case job.FinishedMs == 0:
-		return r.commit(ctx, r.batch().SetAlarm(r.alarm.Name, r.now.Add(roundLook)))
+		// The job's end may set the alarm to the instant where it stands.
+		return r.commit(ctx, r.batch().Equal(r.state.Job, layout.JobFinishedMs, "").SetAlarm(r.alarm.Name, r.now.Add(roundLook)))
 	case job.Status == domain.JobFinished:
 		return r.settle(ctx, "", r.state.Job)
 	}
