@@ -164,6 +164,20 @@ func TestDeadlinesOfApprovals(t *testing.T) {
 	})
 }
 
+// TestADecisionWaitsSinceItsStepBegan: its flow may have run for long before.
+func TestADecisionWaitsSinceItsStepBegan(t *testing.T) {
+	bubble(t, func(r *rig) {
+		id := r.steps(step("a", "sleep 1h"), approval("ok", needs("a")))
+		time.Sleep(3 * time.Hour)
+		v := r.show(id)
+		r.wantSteps(v, "a succeeded", "ok running")
+		x, err := r.flows.Explain(r.ctx, tenant, id)
+		if ago := time.UnixMilli(x.SinceMs).Sub(time.UnixMilli(v.StartedMs)); err != nil || x.Standing != domain.StandingDeciding || ago < time.Hour {
+			t.Errorf("got %+v, %v: since %v after the flow's start, want that the step's begin is meant", x, err, ago)
+		}
+	})
+}
+
 func TestNoticesSayWhatTheyAreAbout(t *testing.T) {
 	bubbleWith(t, flow.Config{PublicURL: "https://ramet.example.com/"}, func(r *rig) {
 		ask := domain.Approval{Deadline: 3600, OnDeadline: domain.DeadlineApprove,

@@ -136,9 +136,9 @@ func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id dom
 	if x.Standing != domain.StandingWorking {
 		return nil
 	}
-	if deciding != "" {
-		x.Standing, x.Held = domain.StandingDeciding, true
-		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d %s` and reject", v.ID, deciding) + decidersText(&v)
+	if deciding != nil {
+		x.Standing, x.Held, x.SinceMs = domain.StandingDeciding, true, deciding.SinceMs // the flow began before
+		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d %s` and reject", v.ID, deciding.Name) + decidersText(&v)
 		return nil
 	}
 	if len(x.WaitsFor) > 0 {
@@ -205,12 +205,12 @@ func unheard(name string, kinds map[string]domain.StepKind, stepped bool) string
 
 // waitsFor names the jobs that are open, and the steps that wait for a decision, of which it
 // gives the first.
-func (x *explained) waitsFor(v *domain.FlowView) (deciding string) {
+func (x *explained) waitsFor(v *domain.FlowView) (deciding *domain.StepView) {
 	for i := range v.Steps {
 		st := &v.Steps[i]
 		switch {
 		case st.Kind == domain.StepApproval && st.Status == domain.StepRunning:
-			deciding = cmp.Or(deciding, st.Name)
+			deciding = cmp.Or(deciding, st)
 			x.add("step " + st.Name)
 		case st.RoundMs != 0:
 			x.add("step " + st.Name)
