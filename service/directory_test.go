@@ -85,7 +85,8 @@ func TestRunnersOfNodesAndOfAContext(t *testing.T) {
 	for who, want := range map[domain.ActorID]string{reader: "[mail ours]", operator: "[mail ours theirs]"} {
 		about := domain.Runner{ID: 2, Serves: []domain.Service{{ScriptType: domain.ScriptEffect, Served: true,
 			Offers:   map[string][]string{"effect": {"mail", "ours", "theirs"}},
-			Reserved: map[string][]domain.TenantID{"effect=ours": {house, 90}, "effect=theirs": {90}}}}}
+			Reserved: map[string][]domain.TenantID{"effect=ours": {house, 90}, "effect=theirs": {90}}},
+			{ScriptType: "sal", Unasked: true, Why: "it is off"}}}
 		b := board.Batch{}
 		if err := r.board.Commit(t.Context(), *b.Set(about.Key(), layout.EncodeRunner(about)...)); err != nil {
 			t.Fatal(err)
@@ -101,6 +102,10 @@ func TestRunnersOfNodesAndOfAContext(t *testing.T) {
 		s := list.Runners[0].Serves[0]
 		if got := fmt.Sprint(s.Offers["effect"]); got != want || who == reader && s.Reserved != nil {
 			t.Errorf("actor %d is shown the effects %s, reserved %v, want %s", who, got, s.Reserved, want)
+		}
+		// The doctor says of a type that nobody has asked for that all is well: to both.
+		if off := list.Runners[0].Serves[1]; !off.Unasked || who == reader && off.Why != "" {
+			t.Errorf("actor %d is shown %+v of what nobody has asked for", who, off)
 		}
 	}
 	if _, err := r.api.As(reader).ListRunners(t.Context(), api.ListRunnersParams{}); !errors.Is(err, domain.ErrForbidden) {

@@ -80,8 +80,8 @@ func forTenant(r domain.Runner, t domain.TenantID) domain.Runner {
 		out.Off = []domain.Off{{Role: off.Role}} // by which rule is the operator's
 	}
 	for _, s := range r.Serves {
-		out.Serves = append(out.Serves, domain.Service{ScriptType: s.ScriptType, Served: s.Served, SlotUse: domain.SlotUse{Slots: s.Slots, PerContext: s.PerContext},
-			Offers: offeredTo(s, t)})
+		out.Serves = append(out.Serves, domain.Service{ScriptType: s.ScriptType, Served: s.Served, Unasked: s.Unasked,
+			SlotUse: domain.SlotUse{Slots: s.Slots, PerContext: s.PerContext}, Offers: offeredTo(s, t)})
 	}
 	return out
 }
