@@ -53,7 +53,8 @@ func (r *timer) filled() *domain.Backfill {
 func (r *timer) ends(id domain.FlowID, status domain.FlowStatus) {
 	r.Helper()
 	b := board.Batch{Space: 1}
-	b.Set(domain.FlowKey(id), board.Field{Name: "status", Value: string(status)}, board.Field{Name: "finished_ms", Value: strconv.FormatInt(time.Now().UnixMilli(), 10)}).
+	b.Set(domain.FlowKey(id), board.Field{Name: "status", Value: string(status)},
+		board.Field{Name: "finished_ms", Value: strconv.FormatInt(time.Now().UnixMilli(), 10)}).
 		SetAlarm("backfill:s", time.Now())
 	if err := r.b.Commit(r.Context(), b); err != nil {
 		r.Fatal(err)
