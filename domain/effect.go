@@ -55,9 +55,10 @@ type EffectStatus struct {
 	Pending uint64 `json:"pending"`
 	// Paused says why no commands are taken, where none are though its breaker is not open.
 	Paused string `json:"paused,omitzero"`
-	// Error is that of the last attempt at this node that failed, for sagas or jobs.
+	// Error is that of the last attempt at this node that failed, for sagas, jobs or by hand, and Well that one after it did not.
 	Error   string `json:"error,omitzero"`
 	ErrorMs int64  `json:"error_ms,omitzero"`
+	Well    bool   `json:"well,omitzero"`
 	// Trouble says why the stream cannot be asked, where it cannot.
 	Trouble string `json:"trouble,omitzero"`
 
@@ -90,7 +91,7 @@ func (s *EffectStatus) Stands() (is EffectStanding, why string) {
 		return EffectOpen, "its target is left alone" + s.lastly()
 	case s.Breaker == BreakerTrial:
 		return EffectOnTrial, "the next call finds out whether its target answers again" + s.lastly()
-	case s.Error != "":
+	case s.Error != "" && !s.Well:
 		return EffectFailedLast, s.Error
 	}
 	return EffectReady, ""

@@ -85,8 +85,8 @@ func (w *Worker) call(ctx context.Context, call Call) (json.RawMessage, *hold, e
 	if a.stack != "" {
 		w.text.Error("provider of an effect panics", "effect", e.Name, "command", call.CommandID, "err", a.err, "stack", a.stack)
 	}
+	of.tried(a)
 	if err := a.error(ctx); err != nil {
-		of.failed(a)
 		return nil, nil, err
 	}
 	return a.answer, nil, nil
@@ -153,13 +153,15 @@ func (w *Worker) Kinds() map[string]domain.EffectKind {
 	return kinds
 }
 
-// calls count what is called of an effect here by those who keep count of their attempts themselves.
+// calls count what is called of an effect here by those who keep count of their attempts themselves, and
+// know how the last attempt of all went, for people.
 type calls struct {
 	mu      sync.Mutex
 	now     int
 	ended   uint64
-	lastErr string
+	lastErr string // of the last that failed
 	lastAt  time.Time
+	well    bool // one after it did not fail
 }
 
 // callsOf are those of an effect of the set.
@@ -187,14 +189,16 @@ func (c *calls) end() {
 	c.ended++
 }
 
-// failed keeps the last error for people. One that was given up from here is none of the target's.
-func (c *calls) failed(a attempt) {
+// tried keeps how an attempt went. One that was given up from here is none of the target's.
+func (c *calls) tried(a attempt) {
 	if a.outcome == domain.EffectAbandoned {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lastErr, c.lastAt = a.err, time.Now()
+	if c.well = a.outcome == domain.EffectDone; !c.well {
+		c.lastErr, c.lastAt = a.err, time.Now()
+	}
 }
 
 // into adds them to how the effect does.
@@ -202,7 +206,7 @@ func (c *calls) into(s *domain.EffectStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.Calls, s.Called = c.now, c.ended
-	if c.lastAt.UnixMilli() > s.ErrorMs && c.lastErr != "" {
-		s.Error, s.ErrorMs = c.lastErr, c.lastAt.UnixMilli()
+	if !c.lastAt.IsZero() {
+		s.Error, s.ErrorMs, s.Well = c.lastErr, c.lastAt.UnixMilli(), c.well
 	}
 }

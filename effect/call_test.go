@@ -72,6 +72,29 @@ func TestHowCallsEnd(t *testing.T) {
 	}
 }
 
+// TestAnEffectThatIsWellAgain: it failed last until a call goes well, whoever makes either.
+func TestAnEffectThatIsWellAgain(t *testing.T) {
+	bubble(t, func(r *rig) {
+		w, _ := r.start(r.set())
+		after(time.Second)
+		r.fake.meets(func(context.Context, effect.Call) error { return effect.Refusedf("no luck") })
+		if _, err := w.Call(r.Context(), aCall("c-1"), nil); err == nil {
+			t.Fatal("it went well")
+		}
+		if is, _ := w.List(r.Context())[0].Stands(); is != domain.EffectFailedLast {
+			t.Errorf("after a call that failed it stands %s", is)
+		}
+		r.fake.meets(func(context.Context, effect.Call) error { return nil })
+		r.ask("c1")
+		after(time.Second)
+		if s := w.List(r.Context())[0]; s.Error != "no luck" || !s.Well {
+			t.Errorf("after a command that went well it is told of as %+v", s)
+		} else if is, _ := s.Stands(); is != domain.EffectReady {
+			t.Errorf("after a command that went well it stands %s", is)
+		}
+	})
+}
+
 // TestACallKeepsItsSetOpen: a set that is replaced is closed when its last call
 // has ended, and one that waits does not hold it.
 func TestACallKeepsItsSetOpen(t *testing.T) {

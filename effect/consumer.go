@@ -55,8 +55,6 @@ type consumer struct {
 	ended    int          // whose end became known since the last look
 	looked   time.Time
 	prefetch int
-	lastErr  string
-	lastAt   time.Time
 	badSince time.Time // since when marks cannot be read or written; zero: they can
 }
 
@@ -210,13 +208,6 @@ func (c *consumer) free() {
 	case c.freed <- struct{}{}:
 	default:
 	}
-}
-
-// failed keeps the last error for people.
-func (c *consumer) failed(text string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lastErr, c.lastAt = text, time.Now()
 }
 
 // wrong says for how long all has gone wrong that is not the target's fault. What

@@ -371,10 +371,14 @@ func TestTrials(t *testing.T) {
 		if _, err := w.Test(ctx, "pya", 7); !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "did you mean pay?") {
 			t.Errorf("no such effect: got %v", err)
 		}
+		after(time.Second)
 		r.fake.meets(func(context.Context, effect.Call) error { return effect.Refusedf("card expired") })
 		got, err = w.TestCall(ctx, "pay", 7, "7", nil)
 		if err != nil || got.Outcome != domain.EffectDenied || got.Error != "card expired" {
 			t.Errorf("refused: got %+v, %v", got, err)
+		}
+		if is, why := w.List(ctx)[0].Stands(); is != domain.EffectFailedLast || why != "card expired" {
+			t.Errorf("after a call by hand that failed it stands %s: %s", is, why)
 		}
 	})
 }

@@ -43,10 +43,7 @@ func (c *consumer) status(ctx context.Context) domain.EffectStatus {
 		InFlight: int(t.inFlight.Load()), MaxInFlight: t.most, TimeoutMs: e.Timeout.Milliseconds(), Attempts: e.Attempts}
 	s.Paused, _, _ = c.paused()
 	c.mu.Lock()
-	s.Hand, s.Error = c.inFlight, c.lastErr
-	if !c.lastAt.IsZero() {
-		s.ErrorMs = c.lastAt.UnixMilli()
-	}
+	s.Hand = c.inFlight
 	q := c.queue
 	c.mu.Unlock()
 	c.w.callsOf(e.Name).into(&s)
@@ -99,7 +96,9 @@ func (w *Worker) TestCall(ctx context.Context, name string, tenant domain.Tenant
 			refused = domain.Forbiddenf("effect %s is not for context %d", name, tenant)
 			return a
 		}
-		return e.try(ctx, Call{Tenant: tenant, TenantName: tenantName, CommandID: id.String(), Effect: name, Payload: payload, Attempt: 1}, secrets)
+		a = e.try(ctx, Call{Tenant: tenant, TenantName: tenantName, CommandID: id.String(), Effect: name, Payload: payload, Attempt: 1}, secrets)
+		w.callsOf(e.Name).tried(a)
+		return a
 	})
 	if refused != nil {
 		return domain.EffectTrial{}, refused

@@ -131,9 +131,7 @@ func (t *run) call() Call {
 // judge decides what comes after an attempt.
 func (t *run) judge(calls context.Context, a attempt) {
 	w, e := t.consumer.w, t.consumer.e
-	if a.outcome != domain.EffectDone {
-		t.consumer.failed(a.err)
-	}
+	w.callsOf(e.Name).tried(a)
 	if a.stack != "" {
 		w.text.Error("provider of an effect panics", "effect", e.Name, "command", t.command.CommandID, "err", a.err, "stack", a.stack)
 	}

@@ -54,7 +54,7 @@ func (c Caller) effectsOf(ctx context.Context, engine Effects, tenant domain.Ten
 			continue
 		}
 		if len(s.Contexts) != 1 {
-			s.Error, s.ErrorMs = "", 0 // it may tell of another context
+			s.Error, s.ErrorMs, s.Well = "", 0, false // it may tell of another context
 		}
 		s.Contexts = nil
 	}

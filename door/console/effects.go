@@ -152,7 +152,10 @@ func (v *visit) effectSentence(e *domain.EffectStatus) *sentence {
 	case domain.EffectFailedLast:
 		s.Text, s.Since, s.Ended = "The last call that failed: "+e.Error+".", v.at(e.ErrorMs), true
 	default:
-		s.Text = "It is ready: nothing has failed on this node."
+		s.Text = "It is ready."
+		if e.Well {
+			s.Text = "It is ready: the last call went well."
+		}
 	}
 	return s
 }
