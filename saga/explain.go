@@ -97,7 +97,7 @@ func (e *Engine) say(ctx context.Context, tenant domain.TenantID, keys layout.Sa
 	case banned:
 		x.Standing, x.Text = domain.StandingBanned, "its saga is paused by a ban: its events wait in their streams"
 	case len(x.Unsent) > 0:
-		x.Standing, x.Text = domain.StandingOutbox, outboxText(len(x.Unsent))
+		x.Standing, x.Text = domain.StandingOutbox, outboxText(x.Unsent)
 	case slices.ContainsFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.DeadLetter != "" }):
 		a := x.Effects[slices.IndexFunc(x.Effects, func(a domain.AwaitedEffect) bool { return a.DeadLetter != "" })]
 		x.DeadLetter = a.DeadLetter
@@ -234,12 +234,20 @@ func (e *Engine) tried(ctx context.Context, tenant domain.TenantID, keys layout.
 	return nil
 }
 
-// outboxText says what work items wait for.
-func outboxText(n int) string {
-	if n == 1 {
-		return "1 work item waits in the outbox to be sent"
+// outboxText says what work items wait for: the reason is that of the one that was tried most often.
+func outboxText(list []domain.UnsentWork) string {
+	text := "1 work item waits in the outbox to be sent"
+	if len(list) > 1 {
+		text = fmt.Sprintf("%d work items wait in the outbox to be sent", len(list))
 	}
-	return fmt.Sprintf("%d work items wait in the outbox to be sent", n)
+	worst := slices.MaxFunc(list, func(a, b domain.UnsentWork) int { return a.Attempts - b.Attempts })
+	switch {
+	case worst.Error == "":
+		return text
+	case worst.Attempts == 1:
+		return text + ": " + worst.Error + " (1 attempt)"
+	}
+	return fmt.Sprintf("%s: %s (%d attempts)", text, worst.Error, worst.Attempts)
 }
 
 // unsent are the work items of an instance that wait in the outbox.

@@ -176,6 +176,9 @@ func TestACommandThatIsTriedInVainIsGivenUp(t *testing.T) {
 					t.Fatalf("it does not wait any more: %+v", x)
 				}
 				u := x.Unsent[0]
+				if want := fmt.Sprintf(": %s (%d attempts)", u.Error, u.Attempts); !strings.HasSuffix(x.Text, "to be sent"+want) {
+					t.Errorf("explain says %q, want why and how often it was tried, %q", x.Text, want)
+				}
 				if least := time.UnixMilli(u.GiveUpMs); u.Attempts <= int(before)-1 || u.Attempts > int(asked.Load()) || least.Before(began) ||
 					!strings.Contains(u.String(), "Service Unavailable; it is given up at ") {
 					t.Errorf("of %d attempts, %d before the node ended, explain says %s", asked.Load(), before, u.String())
