@@ -50,7 +50,7 @@ const (
 	JobUnmet         = "unmet" // JSON list: prerequisites not met yet
 	JobFollowers     = "followers"
 	JobLogBytes      = "log_bytes"
-	JobLogSeen       = "log_seen" // "<attempt>:<n>": the last line that its worker has logged, and behind ":" which before it have not come, as "2-3,5-5"
+	JobLogSeen       = "log_seen" // "<attempt>:<n>": the last line that its worker has logged; behind another ":" a bit map of those before it that have not come
 	JobQueuedMs      = "queued_ms"
 	JobStartedMs     = "started_ms"
 	JobFinishedMs    = "finished_ms"

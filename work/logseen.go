@@ -1,8 +1,8 @@
 package work
 
 import (
+	"encoding/base64"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,52 +12,45 @@ import (
 // This file has which of the lines that a worker numbers are in the log of its attempt: where an answer is
 // lost they come again, and requests that are made beside each other overtake each other.
 
-const (
-	// seenWindow is how far behind the highest number a line may come that has not come yet.
-	seenWindow = 1_000
-	// seenGaps is how many stretches of such numbers are remembered, the newest: each costs some bytes of the record.
-	seenGaps = 32
-)
+// seenWindow is how far behind the highest number a line may come that has not come yet. A record has a bit for each,
+// so that it is of one size in whatever order they come.
+const seenWindow = 1_000
 
-// logSeen is what has come of the lines of an attempt: all numbers up to last, but those in open.
+// logSeen is what has come of the lines of an attempt.
 type logSeen struct {
 	last int64
-	open []gap // in order
+	// missing has a bit for each of the last seenWindow numbers, that of n at n % seenWindow: it has not come.
+	missing [seenWindow / 8]byte
 }
-
-// gap are numbers that have not come, both among them.
-type gap struct{ from, to int64 }
 
 // parseSeen reads what [logSeen.text] wrote of an attempt; of another nothing has come.
 func parseSeen(text string, attempt int64) (s logSeen) {
 	of, rest, _ := strings.Cut(text, ":")
-	last, gaps, _ := strings.Cut(rest, ":")
+	last, missing, _ := strings.Cut(rest, ":")
 	n, err := strconv.ParseInt(last, 10, 64)
 	if err != nil || of != strconv.FormatInt(attempt, 10) {
 		return s
 	}
 	s.last = n
-	for _, text := range strings.Split(gaps, ",") {
-		var g gap
-		if _, err := fmt.Sscanf(text, "%d-%d", &g.from, &g.to); err == nil {
-			s.open = append(s.open, g)
-		}
+	if bits, err := base64.RawStdEncoding.DecodeString(missing); err == nil && len(bits) == len(s.missing) {
+		copy(s.missing[:], bits)
 	}
 	return s
 }
 
-// text is <attempt>:<last>, and behind another colon the gaps, if there are any.
+// text is <attempt>:<last>, and behind another colon in base64 the bits of those that are missing, if there are any.
 func (s *logSeen) text(attempt int64) string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%d:%d", attempt, s.last)
-	for i, g := range s.open {
-		sep := ","
-		if i == 0 {
-			sep = ":"
-		}
-		fmt.Fprintf(&text, "%s%d-%d", sep, g.from, g.to)
+	text := fmt.Sprintf("%d:%d", attempt, s.last)
+	if s.missing != ([len(s.missing)]byte{}) {
+		text += ":" + base64.RawStdEncoding.EncodeToString(s.missing[:])
 	}
-	return text.String()
+	return text
+}
+
+// bit is where the bit of a number lies.
+func (s *logSeen) bit(n int64) (in *byte, mask byte) {
+	n %= seenWindow
+	return &s.missing[n/8], 1 << (n % 8)
 }
 
 // take notes a number, and reports whether it had not come. Lines without one are all new.
@@ -65,40 +58,17 @@ func (s *logSeen) take(n int64) bool {
 	if n <= 0 {
 		return true
 	}
-	if n > s.last {
-		if n > s.last+1 {
-			s.open = append(s.open, gap{s.last + 1, n - 1})
-		}
-		s.last = n
-		s.forget()
-		return true
+	for between := max(s.last+1, n-seenWindow+1); between < n; between++ {
+		in, mask := s.bit(between)
+		*in |= mask
 	}
-	for i, g := range s.open {
-		if n < g.from || n > g.to {
-			continue
-		}
-		var rest []gap
-		if n > g.from {
-			rest = append(rest, gap{g.from, n - 1})
-		}
-		if n < g.to {
-			rest = append(rest, gap{n + 1, g.to})
-		}
-		s.open = slices.Replace(slices.Clone(s.open), i, i+1, rest...)
-		s.forget()
-		return true
+	in, mask := s.bit(n)
+	fresh := n > s.last || n > s.last-seenWindow && *in&mask != 0
+	if fresh {
+		s.last = max(s.last, n)
+		*in &^= mask
 	}
-	return false
-}
-
-// forget drops what lies before the window, and the oldest gaps where there are too many.
-func (s *logSeen) forget() {
-	first := s.last - seenWindow + 1
-	s.open = slices.DeleteFunc(slices.Clone(s.open), func(g gap) bool { return g.to < first })
-	if len(s.open) > 0 {
-		s.open[0].from = max(s.open[0].from, first)
-	}
-	s.open = s.open[max(0, len(s.open)-seenGaps):]
+	return fresh
 }
 
 // unseen are those lines of an attempt that are not in its log.

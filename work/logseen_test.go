@@ -1,7 +1,6 @@
 package work
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -21,57 +20,85 @@ func TestEachNumberComesOnce(t *testing.T) {
 			n := next
 			switch {
 			case random.IntN(3) == 0 && next > 20: // once more, or late
-				n = next - 1 - random.Int64N(20)
+				n = next - 1 - random.Int64N(min(next-1, seenWindow+20))
 			case random.IntN(10) == 0: // some are overtaken
-				n += random.Int64N(4)
+				n += random.Int64N(40)
 			}
+			last := next - 1
 			next = max(next, n+1)
-			// Of 20 numbers back at most 10 gaps are open, so that none is forgotten.
-			if got := s.take(n); got == came[n] {
-				t.Fatalf("seed %d: number %d is new: %v, and it had come: %v (%s)", seed, n, got, came[n], s.text(1))
+			if got, want := s.take(n), n > last-seenWindow && !came[n]; got != want {
+				t.Fatalf("seed %d: number %d after %d is new: %v, and it had come: %v (%s)", seed, n, last, got, came[n], s.text(1))
 			}
 			came[n] = true
-			if s = parseSeen(s.text(1), 1); len(s.open) > seenGaps {
-				t.Fatalf("%d gaps are kept", len(s.open))
-			}
+			s = parseSeen(s.text(1), 1)
 		}
+	}
+}
+
+// TestLinesBetweenOthersAreKept: requests that are made beside each other may have every other line each.
+func TestLinesBetweenOthersAreKept(t *testing.T) {
+	text := ""
+	for first := int64(1); first <= 2; first++ {
+		var lines []domain.LogLine
+		for n := first; n <= seenWindow; n += 2 {
+			lines = append(lines, domain.LogLine{N: n})
+		}
+		s := parseSeen(text, 3)
+		fresh, err := s.unseen(lines)
+		if err != nil || len(fresh) != len(lines) {
+			t.Errorf("of %d lines from %d on %d are new: %v", len(lines), first, len(fresh), err)
+		}
+		for _, l := range fresh {
+			s.take(l.N)
+		}
+		text = s.text(3)
+	}
+	if text != "3:1000" {
+		t.Errorf("got %s", text)
 	}
 }
 
 func TestWhatIsForgottenOfNumbers(t *testing.T) {
 	for _, c := range []struct {
 		numbers []int64
-		want    string
+		open    int // how many are still taken
 	}{
-		{[]int64{1, 2, 3}, "7:3"},
-		{[]int64{1, 5, 3}, "7:5:2-2,4-4"},
-		{[]int64{5_000}, "7:5000:4001-4999"},
-		{[]int64{2, 1_500}, "7:1500:501-1499"},
-		{[]int64{domain.MaxLogGap}, "7:4294967296:4294966297-4294967295"},
+		{[]int64{1, 2, 3}, 0},
+		{[]int64{1, 5, 3}, 2},
+		{[]int64{5_000}, 999},
+		{[]int64{2, 1_500}, 999},
+		{[]int64{2, 900, 1_500}, 998},
+		{[]int64{1, 999, 1_003}, 995 + 3},
+		{[]int64{domain.MaxLogGap}, 999},
 	} {
 		var s logSeen
+		var last int64
 		for _, n := range c.numbers {
 			if !s.take(n) {
 				t.Errorf("%v: %d is taken for seen", c.numbers, n)
 			}
+			last = max(last, n)
 		}
-		if got := s.text(7); got != c.want {
-			t.Errorf("%v: got %s, want %s", c.numbers, got, c.want)
+		text := s.text(7)
+		if len(text) > 200 || c.open == 0 && strings.Count(text, ":") != 1 {
+			t.Errorf("%v: got %s", c.numbers, text)
 		}
-	}
-	var s logSeen
-	for n := int64(1); n <= 400; n += 2 {
-		s.take(n)
-	}
-	if len(s.open) != seenGaps || s.take(2) || !s.take(398) {
-		t.Errorf("got %s", s.text(7))
+		s, open := parseSeen(text, 7), 0
+		for n := max(1, last-2*seenWindow); n <= last; n++ {
+			if s.take(n) {
+				open++
+			}
+		}
+		if open != c.open {
+			t.Errorf("%v: %d are open, want %d", c.numbers, open, c.open)
+		}
 	}
 	for _, text := range []string{"", "7", "7:", "8:5", "x:y:z", "7:x:1-2"} {
-		if s := parseSeen(text, 7); s.last != 0 || len(s.open) != 0 {
+		if s := parseSeen(text, 7); s != (logSeen{}) {
 			t.Errorf("%q: got %+v", text, s)
 		}
 	}
-	if text := parseSeen("7:9:2-3,x,5-5", 7); text.text(7) != "7:9:2-3,5-5" || !strings.HasPrefix(fmt.Sprint(text.last), "9") {
-		t.Errorf("got %+v", text)
+	if s := parseSeen("7:9:2-3,5-5", 7); s != (logSeen{last: 9}) {
+		t.Errorf("got %+v", s)
 	}
 }
