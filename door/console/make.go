@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"math"
 	nethttp "net/http"
 	"regexp"
@@ -236,8 +237,12 @@ func numbersIn[T ~uint32](v *visit, name string) (list []T, err error) {
 }
 
 // linesIn are the lines of a field that have something.
-func (v *visit) linesIn(name string) (list []string) {
-	for line := range strings.Lines(v.r.FormValue(name)) {
+func (v *visit) linesIn(name string) []string {
+	return linesOfText(v.r.FormValue(name))
+}
+
+func linesOfText(text string) (list []string) {
+	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
 			list = append(list, line)
 		}
@@ -249,18 +254,48 @@ func (v *visit) linesIn(name string) (list []string) {
 //
 // Errors: [domain.ErrInvalid], at the field.
 func (v *visit) pairsIn(name string) (map[string]string, error) {
+	m, err := pairsOf(v.linesIn(name))
+	return m, at(name, err)
+}
+
+// pairsOf reads lines of NAME=VALUE.
+//
+// Errors: [domain.ErrInvalid].
+func pairsOf(lines []string) (map[string]string, error) {
 	m := map[string]string{}
-	for _, line := range v.linesIn(name) {
+	for _, line := range lines {
 		key, value, found := strings.Cut(line, "=")
 		if key = strings.TrimSpace(key); !found || key == "" {
-			return nil, at(name, domain.Invalidf("%q: want NAME=VALUE", domain.PlainText(line, 80)))
+			return nil, domain.Invalidf("%q: want NAME=VALUE", domain.PlainText(line, 80))
 		}
 		if _, twice := m[key]; twice {
-			return nil, at(name, domain.Invalidf("%s stands twice", domain.PlainText(key, 80)))
+			return nil, domain.Invalidf("%s stands twice", domain.PlainText(key, 80))
 		}
 		m[key] = strings.TrimSpace(value)
 	}
 	return m, nil
+}
+
+// pairLines are the lines that [pairsOf] reads as these pairs; not ok says that there are none, as of a value of several
+// lines, or one with blanks at its ends.
+func pairLines(m map[string]string) (lines string, ok bool) {
+	var list []string
+	for _, p := range pairs(m) {
+		list = append(list, p.Name+"="+p.Value)
+	}
+	lines = strings.Join(list, "\n")
+	read, err := pairsOf(linesOfText(lines))
+	return lines, err == nil && maps.Equal(read, m)
+}
+
+// keepParams takes the field of the params out of a form where it would change them though nobody has, and says so.
+func (b *makeBody) keepParams(of string, params map[string]string) (kept bool) {
+	if _, ok := pairLines(params); ok {
+		return false
+	}
+	b.Fields = slices.DeleteFunc(b.Fields, func(f formField) bool { return f.Name == "params" })
+	b.Intro += " Its params stay as they are: not all of them can be written as a line each. `ramet " + of + " apply` changes them."
+	return true
 }
 
 // flagsOf are flags of a command with what was typed: names and values, without those that

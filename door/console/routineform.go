@@ -82,6 +82,7 @@ func (v *visit) routineEdit() error {
 	b.Fields[0].Hidden = true
 	b.Fields = append(b.Fields, formField{Name: "base", Value: base, Hidden: true})
 	b.halves(routineHalves[2:]...) // the name cannot be changed, and the type stands alone
+	kept := b.keepParams("routine", was.Params)
 	pg := page{Noun: "Schedules", Crumbs: []crumb{{"Routines", v.path("routines")}, {name, v.routineLink(name)}, {"Change", ""}}}
 	if v.r.Method == "GET" {
 		values := routineValues(was)
@@ -94,6 +95,9 @@ func (v *visit) routineEdit() error {
 	}
 	r, faults := v.routineTyped()
 	r.Env, r.Affinity, r.Paused = was.Env, was.Affinity, was.Paused
+	if kept {
+		r.Params = was.Params
+	}
 	b.Will = "From its next round on the routine is this one, in your name. A round under way ends as it began."
 	if err := checkRoutine(&r, faults); err != nil || !v.making() {
 		return v.showMake(pg, b, err)
@@ -155,11 +159,7 @@ func routineValues(r *domain.Routine) map[string]string {
 	if r.Priority != 0 {
 		values["priority"] = strconv.Itoa(r.Priority)
 	}
-	var params []string
-	for _, p := range pairs(r.Params) {
-		params = append(params, p.Name+"="+p.Value)
-	}
-	values["params"] = strings.Join(params, "\n")
+	values["params"], _ = pairLines(r.Params)
 	return values
 }
 

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -137,6 +138,38 @@ func TestAnUndoNamesTheEnvironmentThatItChanges(t *testing.T) {
 	said := b.post(200, path("schedule/undo"), "name", "nightly", "changed", changed)
 	b.has(said, "The change is undone: env differs in A, C, D.")
 	b.has(b.get(200, defined), "hunter2")
+}
+
+// TestAFormKeepsParamsThatItCannotShow: a line each would be other params, and they would be stored with whatever is changed.
+func TestAFormKeepsParamsThatItCannotShow(t *testing.T) {
+	for name, params := range map[string]map[string]string{
+		"several lines": {"sql": "select 1\nlimit=2", "sep": "x"}, "blanks at an end": {"sep": " , "},
+		"no value at all": {"a": "\n"}, "another end of lines": {"a": "b\rc\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.store(strings.Replace(hello, "who: world", `sql: "", sep: "", a: ""`, 1))
+			r.routine(domain.Routine{Name: "sync", Script: "say hello", Params: params})
+			r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *", Params: params})
+			b := r.as(admin)
+			routine := b.get(200, path("routine/edit?name=sync"))
+			schedule := b.get(200, path("schedule/edit?name=nightly"))
+			for _, form := range []answer{routine, schedule} {
+				b.has(form, "Its params stay as they are")
+				b.hasNot(form, `name="params"`)
+			}
+			b.post(200, path("routine/edit"), "name", "sync", "script_type", "words", "script", "say hello", "summary", "new", "base", baseOf(routine), "act", "make")
+			b.post(200, path("schedule/edit"), "name", "nightly", "blueprint", "hello", "cron", "0 2 * * *", "summary", "new", "base", baseOf(schedule), "act", "make")
+			now := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: "sync"})
+			if !maps.Equal(now.Params, params) || now.Summary != "new" {
+				t.Errorf("the routine is %q of %q", now.Summary, now.Params)
+			}
+			then := do(r, admin, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: 7, Name: "nightly"}})
+			if !maps.Equal(then.Params, params) || then.Summary != "new" {
+				t.Errorf("the schedule is %q of %q", then.Summary, then.Params)
+			}
+		})
+	}
 }
 
 // TestAnUndoNamesEachValueThatItChanges, also those that the form does not have. Of the environment it tells no value.

@@ -112,6 +112,7 @@ func (v *visit) scheduleEdit() error {
 	b.Fields[0].Hidden = true
 	b.Fields = append(b.Fields, formField{Name: "base", Value: base, Hidden: true})
 	b.halves(scheduleHalves[2:]...) // the name cannot be changed, and blueprint stands alone
+	kept := b.keepParams("schedule", shown.Params)
 	pg := page{Noun: "Schedules", Crumbs: []crumb{{"Schedules", v.path("schedules")}, {name, v.path("schedule") + with("name", name)}, {"Change", ""}}}
 	if v.r.Method == "GET" {
 		values := scheduleValues(&shown.Schedule)
@@ -123,6 +124,9 @@ func (v *visit) scheduleEdit() error {
 		return v.showMake(pg, b, nil)
 	}
 	s, _, faults := v.scheduleTyped()
+	if kept {
+		s.Params = shown.Params
+	}
 	whole := changed(shown.Defined(), &s)
 	b.Will = "From now on the schedule makes a flow of " + s.Blueprint + " at these times, in your name. Flows that it has made stay as they are."
 	if err = v.foresee(b, &whole, faults, nil); err != nil || !v.making() {
@@ -142,14 +146,12 @@ func scheduleValues(s *domain.Schedule) map[string]string {
 	if s.Every != 0 {
 		values["every"] = short(s.Every.Time())
 	}
-	var times, params []string
+	var times []string
 	for _, t := range s.At {
 		times = append(times, t.String())
 	}
-	for _, p := range pairs(s.Params) {
-		params = append(params, p.Name+"="+p.Value)
-	}
-	values["at"], values["params"] = strings.Join(times, "\n"), strings.Join(params, "\n")
+	values["at"] = strings.Join(times, "\n")
+	values["params"], _ = pairLines(s.Params)
 	return values
 }
 
