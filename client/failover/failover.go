@@ -6,8 +6,9 @@
 //	...
 //	c, err := client.New(cfg)
 //
-// All requests go to one node. Where that gives no answer, breaks one off, or says that it has
-// no time (502, 503, 504), those that follow go to the next in turn. The request itself is sent
+// All requests go to one node. Where that gives no answer, breaks one off, says that it has no time (502, 503, 504), or
+// does not answer before the deadline of a request's context, those that follow go to the next in turn. A node that takes
+// requests and does nothing any more is found out while one waits: it does not answer GET /health, and the request ends. It is sent
 // again by the client, and by its rules: what may be done twice, also with a key of
 // [client.Once], which all nodes of a board know. What may not ends with
 // [domain.ErrUnavailable], and nobody knows whether it was done.
@@ -23,6 +24,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,7 +38,14 @@ const (
 	dialTimeout = 3 * time.Second
 	// retry is for how long a request is sent again.
 	retry = 30 * time.Second
+	// quiet is how long a request waits, as those do that wait for jobs, until its node is asked whether it lives.
+	quiet = 5 * time.Second
+	// patience is how long it may take to say so: a node with much to do may, one that hangs is left well within retry.
+	patience = 10 * time.Second
 )
+
+// errSilent is the end of a request whose node does nothing any more.
+var errSilent = fmt.Errorf("it takes requests, and has not answered GET /health for %v", patience)
 
 // Node is one of those that share a board.
 type Node struct {
@@ -66,7 +75,7 @@ func Config(nodes ...Node) (client.Config, error) {
 		if n.Token == nil {
 			return client.Config{}, domain.Invalidf("node %q: want a token for it", domain.HideURL(n.URL))
 		}
-		t.nodes = append(t.nodes, target{u.Scheme, u.Host, n.Token})
+		t.nodes = append(t.nodes, &target{scheme: u.Scheme, host: u.Host, token: n.Token, asking: make(chan struct{}, 1)})
 	}
 	// A token goes to the node that it was made for, so redirects are not followed.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -76,13 +85,17 @@ func Config(nodes ...Node) (client.Config, error) {
 // inTurn sends requests to one node until that fails.
 type inTurn struct {
 	http  *http.Transport
-	nodes []target
+	nodes []*target
 	moves atomic.Int64 // from one to the next
 }
 
 type target struct {
 	scheme, host string
 	token        func(ctx context.Context) (string, error)
+	failed       atomic.Pointer[time.Time] // when it was left last; nil: it has answered since
+
+	asking       chan struct{} // has a place for who asks whether it lives, and guards what it was last
+	lived, hangs time.Time
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -91,30 +104,101 @@ func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 	n := t.nodes[moves%int64(len(t.nodes))]
 	token, err := n.token(r.Context())
 	if err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
 		return nil, fmt.Errorf("make a token for %s: %w", n.host, err)
 	}
-	there := r.Clone(r.Context())
+	ctx, cancel := context.WithCancelCause(r.Context())
+	there := r.Clone(ctx)
 	there.URL.Scheme, there.URL.Host, there.Host = n.scheme, n.host, n.host
 	there.Header.Set("Authorization", "Bearer "+token)
+	broken := func(err error) error {
+		t.leave(r.Context(), n, moves)
+		if r.Context().Err() == nil && context.Cause(ctx) == errSilent {
+			err = errSilent
+		}
+		cancel(nil)
+		return fmt.Errorf("%s: %w", n.host, err)
+	}
+	go t.watch(ctx, n, cancel)
 	answer, err := t.http.RoundTrip(there)
 	if err != nil {
-		t.leave(r.Context(), moves)
-		return nil, fmt.Errorf("%s: %w", n.host, err)
+		return nil, broken(err)
 	}
 	switch answer.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		t.leave(r.Context(), moves)
+		if t.leave(r.Context(), n, moves); t.another(n) {
+			answer.Header.Del("Retry-After") // which is this node's, and the next one is asked
+		}
+	default:
+		n.failed.Store(nil)
 	}
-	answer.Body = &body{answer.Body, func() { t.leave(r.Context(), moves) }}
+	answer.Body = &body{answer.Body, broken, cancel}
 	return answer, nil
 }
 
 // leave has later requests go to the next node, unless somebody else has seen to that, or the
-// caller has only lost patience.
-func (t *inTurn) leave(ctx context.Context, moves int64) {
-	if ctx.Err() == nil {
-		t.moves.CompareAndSwap(moves, moves+1)
+// caller has gone. Where its time is over the node may be one that answers nothing.
+func (t *inTurn) leave(ctx context.Context, n *target, moves int64) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return
 	}
+	now := time.Now()
+	n.failed.Store(&now)
+	t.moves.CompareAndSwap(moves, moves+1)
+}
+
+// another reports whether there is a node beside this one that has not failed just now.
+func (t *inTurn) another(than *target) bool {
+	return slices.ContainsFunc(t.nodes, func(n *target) bool {
+		failed := n.failed.Load()
+		return n != than && (failed == nil || time.Since(*failed) > retry)
+	})
+}
+
+// watch ends a request whose node does nothing any more, which no connection tells of.
+func (t *inTurn) watch(ctx context.Context, n *target, end context.CancelCauseFunc) {
+	tick := time.NewTicker(quiet)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if !t.lives(n) {
+				end(errSilent)
+				return
+			}
+		}
+	}
+}
+
+// lives asks a node whether it lives, once for all that wait for it; whatever it answers, it does. It is not the request
+// that asks, since others go by the answer when that has ended.
+func (t *inTurn) lives(n *target) bool {
+	n.asking <- struct{}{}
+	defer func() { <-n.asking }()
+	switch {
+	case time.Since(n.lived) < quiet:
+		return true
+	case time.Since(n.hangs) < quiet:
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.scheme+"://"+n.host+"/health", nil)
+	if err != nil {
+		return true
+	}
+	answer, err := t.http.RoundTrip(r)
+	if err != nil {
+		n.hangs = time.Now()
+		return false
+	}
+	answer.Body.Close()
+	n.lived = time.Now()
+	return true
 }
 
 // CloseIdleConnections lets go of those to all nodes.
@@ -123,13 +207,20 @@ func (t *inTurn) CloseIdleConnections() { t.http.CloseIdleConnections() }
 // body tells when an answer breaks off.
 type body struct {
 	io.ReadCloser
-	broken func()
+	broken func(error) error
+	done   context.CancelCauseFunc
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		b.broken()
+		err = b.broken(err)
 	}
 	return n, err
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.done(nil)
+	return err
 }

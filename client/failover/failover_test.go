@@ -1,15 +1,20 @@
 package failover_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
@@ -153,6 +158,163 @@ func TestACallerThatGoesLeavesTheNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.want("a POST", "a POST")
+}
+
+// inBubble gives a client of nodes a and b, which are reached by pipes: a takes what is sent and does nothing, b answers.
+func inBubble(t *testing.T) *client.Client {
+	token := func(context.Context) (string, error) { return "x", nil }
+	cfg, err := failover.Config(failover.Node{URL: "http://a", Token: token}, failover.Node{URL: "http://b", Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failover.DialBy(cfg, func(_ context.Context, _, addr string) (net.Conn, error) {
+		near, far := net.Pipe()
+		if strings.HasPrefix(addr, "a:") {
+			go io.Copy(io.Discard, far)
+			return near, nil
+		}
+		go func() {
+			defer far.Close()
+			for in := bufio.NewReader(far); ; {
+				r, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				io.Copy(io.Discard, r.Body)
+				fmt.Fprint(far, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+			}
+		}()
+		return near, nil
+	})
+	c, err := client.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestANodeThatHangsIsLeft: its machine takes connections, and it answers nothing. Who waits without end notices, too.
+func TestANodeThatHangsIsLeft(t *testing.T) {
+	job := domain.JobKey{Caller: 1, ID: 1}
+	t.Run("after a deadline", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := inBubble(t)
+			defer c.Close()
+			for i, want := range []error{context.DeadlineExceeded, nil} {
+				ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+				if _, err := c.Job(ctx, 1, job); !errors.Is(err, want) {
+					t.Errorf("call %d: got %v, want %v", i, err, want)
+				}
+				cancel()
+			}
+		})
+	})
+	t.Run("without one", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := inBubble(t)
+			defer c.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			begun := time.Now()
+			var all sync.WaitGroup
+			for range 20 { // all of them by one answer
+				all.Go(func() {
+					if _, err := c.Job(ctx, 1, job); err != nil || time.Since(begun) > 17*time.Second {
+						t.Errorf("after %v: %v", time.Since(begun), err)
+					}
+				})
+			}
+			if err := submit(ctx, c); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "/health") {
+				t.Errorf("what may not be done twice ended with %v", err)
+			}
+			all.Wait()
+		})
+	})
+}
+
+// TestANodeThatWorksIsNotLeft, however long it takes.
+func TestANodeThatWorksIsNotLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		token := func(context.Context) (string, error) { return "x", nil }
+		cfg, err := failover.Config(failover.Node{URL: "http://a", Token: token}, failover.Node{URL: "http://b", Token: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failover.DialBy(cfg, func(_ context.Context, _, addr string) (net.Conn, error) {
+			near, far := net.Pipe()
+			go func() {
+				defer far.Close()
+				for in := bufio.NewReader(far); ; {
+					r, err := http.ReadRequest(in)
+					if err != nil {
+						return
+					}
+					if io.Copy(io.Discard, r.Body); r.URL.Path != "/health" {
+						time.Sleep(10 * time.Minute)
+					}
+					fmt.Fprintf(far, "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"script\": %q}", addr[:1]+"a")
+				}
+			}()
+			return near, nil
+		})
+		c, err := client.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		begun := time.Now()
+		j, err := c.Job(t.Context(), 1, domain.JobKey{Caller: 1, ID: 1})
+		if err != nil || j.Script != "aa" || time.Since(begun) != 10*time.Minute {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+	})
+}
+
+// TestAnotherNodeIsAskedAtOnce: when to come again is said of the node that says it. Where all say so it is waited for.
+func TestAnotherNodeIsAskedAtOnce(t *testing.T) {
+	later := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "20")
+		busy(w, r)
+	}
+	for name, other := range map[string]http.HandlerFunc{"well": well, "busy as well": later} {
+		b := &board{T: t}
+		b.node("a", later)
+		b.node("b", other)
+		cfg, err := failover.Config(b.nodes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Retry = 10 * time.Second // and who would have to wait for longer is told at once
+		c, err := client.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Job(t.Context(), 1, domain.JobKey{Caller: 1, ID: 1})
+		if c.Close(); (err == nil) != (name == "well") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		b.want("a GET", "b GET")
+	}
+}
+
+type closed struct {
+	io.Reader
+	done *bool
+}
+
+func (c closed) Close() error { *c.done = true; return nil }
+
+func TestABodyIsClosedWhereThereIsNoToken(t *testing.T) {
+	no := errors.New("the key is gone")
+	cfg, err := failover.Config(failover.Node{URL: "http://a", Token: func(context.Context) (string, error) { return "", no }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := false
+	r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://a/", closed{strings.NewReader("x"), &done})
+	if _, err := cfg.HTTP.Transport.RoundTrip(r); !errors.Is(err, no) || !done {
+		t.Errorf("got %v, and the body is closed: %v", err, done)
+	}
 }
 
 func TestAddressesThatAreNone(t *testing.T) {
