@@ -15,24 +15,29 @@ func In(text string, all bool) bool {
 	if text == Mask {
 		return true
 	}
-	var v any
-	return strings.Contains(text, Mask) && json.Unmarshal([]byte(text), &v) == nil && maskIn(v, all)
+	var v any // what is not plain JSON is read, too: its letters may be written by their numbers
+	return strings.ContainsAny(text, `*\`) && json.Unmarshal([]byte(text), &v) == nil && maskIn(v, all, false)
 }
 
-func maskIn(v any, env bool) bool {
+// maskIn reports whether v, an environment or something else, has [Mask] for a value of one; params says that it is one of
+// params by their names.
+func maskIn(v any, env, params bool) bool {
 	switch v := v.(type) {
 	case string:
 		return env && v == Mask
 	case []any:
 		for _, one := range v {
-			if maskIn(one, env) {
+			if maskIn(one, env, false) {
 				return true
 			}
 		}
 	case map[string]any:
 		for name, one := range v {
-			// encoding/json takes names in any case, so others may write them so.
-			if maskIn(one, env || strings.EqualFold(name, "env") || strings.EqualFold(name, "env_vars")) {
+			// encoding/json takes names in any case, so others may write them so. A text among params is a param that somebody
+			// calls so; what else is there belongs to something called params, such as a step.
+			_, text := one.(string)
+			named := !(params && text) && (strings.EqualFold(name, "env") || strings.EqualFold(name, "env_vars"))
+			if maskIn(one, env || named, strings.EqualFold(name, "params")) {
 				return true
 			}
 		}
