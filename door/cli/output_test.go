@@ -92,6 +92,8 @@ func TestOutputThatIsNotAllThere(t *testing.T) {
 		{args: []string{"version"}, code: 7},
 		{args: []string{"run", "-", "--type", "shell"}, input: "out a line", code: 7},
 		{args: []string{"run", "-", "--type", "shell"}, input: "out a line\nfail", code: 1},
+		{args: []string{"run", "-", "--type", "shell"}, input: "a=b\nfail", code: 1},
+		{args: []string{"run", "-", "--type", "shell", "-o", "json"}, input: "out a line\nfail", code: 1},
 	} {
 		var errs bytes.Buffer
 		code := cli.Main(t.Context(), append(c.args, "--data", dir), cli.Streams{In: strings.NewReader(c.input), Out: &fullDisk{c.room}, Err: &errs}, f.hooks())

@@ -233,13 +233,8 @@ func (a *app) run(ctx context.Context, c *client.Client, jobs []api.JobInput) er
 		}
 		return &exitError{code: exitInterrupted, text: "cancelled: " + strings.Join(w.labelsOf(domain.ReasonCancelled), ", ")}
 	}
-	if err := a.print(api.JobPage{Jobs: w.ended()}, w.results); err != nil {
-		return err
-	}
-	if refused != nil {
-		return refused
-	}
-	return w.verdict()
+	shown := a.print(api.JobPage{Jobs: w.ended()}, w.results)
+	return cmp.Or(refused, w.verdict(), shown) // how a script ended is told, whatever becomes of what it left
 }
 
 // accepted gives the keys of the jobs that were taken, and says which were
