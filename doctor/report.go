@@ -329,7 +329,8 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 			BacklogText(*b, now), clock(b.ToldMs))
 	}
 	if info.ArtifactError != "" {
-		c.add("artifacts", Bad, "%s; make room there, or see that it answers: they end by themselves then, and none runs again", info.ArtifactError)
+		c.add("artifacts", Bad, "%s; make room there, or see that it answers: they end by themselves then, and while this node lives none runs again",
+			info.ArtifactError)
 	}
 	if info.StreamError != "" {
 		c.add("streams", Bad, "events are not taken: %s", info.StreamError)

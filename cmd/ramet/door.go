@@ -49,7 +49,7 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 				Durability: durability(), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}
 			info.Locked, info.Links = p.secrecy.LockedOut(), links(p.buses)
 			if jobs, why := p.node.Work.ArtifactsUnkept(); jobs > 0 {
-				info.ArtifactError = strconv.Itoa(jobs) + " jobs have done their work and cannot leave their files: " + why.Error()
+				info.ArtifactError = "jobs that have done their work and cannot leave their files: " + strconv.Itoa(jobs) + ", " + why.Error()
 			}
 			p.sagasInfo(&info)
 			return info
