@@ -336,12 +336,20 @@ func (e *Engine) refusing(ctx context.Context, s shardOf, name string) string {
 	if n == 0 || age <= lagTold {
 		return ""
 	}
-	return fmt.Sprintf("commands that its gateway has not taken: %d, the first for %v: %s; they are sent again until they are given up, and what their "+
-		"instances asked for after them waits; `ramet saga explain` says of an instance when that is", n, age.Round(time.Second), why)
+	return fmt.Sprintf("commands that its gateway has not taken: %s, the first for %v: %s; they are sent again until they are given up, and what their "+
+		"instances asked for after them waits; `ramet saga explain` says of an instance when that is", refusedText(n), age.Round(time.Second), why)
 }
 
 // refusedMost bounds how many commands are counted that a gateway has not taken.
 const refusedMost = 1_000
+
+// refusedText is how many they are; from the bound on there may be more.
+func refusedText(n int) string {
+	if n >= refusedMost {
+		return "at least " + strconv.Itoa(n)
+	}
+	return strconv.Itoa(n)
+}
 
 // waiting is how many items wait to be sent or are on their way, and when the first of
 // those that wait was made.
