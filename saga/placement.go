@@ -160,8 +160,8 @@ func (e *Engine) unserved(ctx context.Context, tenant domain.TenantID) (found []
 		return nil, nil, err
 	}
 	all = slices.DeleteFunc(all, func(c claim) bool { return c.tenant != tenant })
-	if len(all) == 0 {
-		return nil, nil, nil
+	if found, err = e.unlisted(ctx, tenant, all); err != nil || len(all) == 0 {
+		return found, nil, err
 	}
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
@@ -188,6 +188,28 @@ func (e *Engine) unserved(ctx context.Context, tenant domain.TenantID) (found []
 		rest = append(rest, c)
 	}
 	return found, rest, nil
+}
+
+// unlisted finds the sagas of a context that are stored and not among those that are to be
+// served: who applied them did not come to say so, or who deletes them to the end.
+func (e *Engine) unlisted(ctx context.Context, tenant domain.TenantID, served []claim) (found []domain.Finding, err error) {
+	for after := ""; ; {
+		page, next, err := e.store.List(ctx, tenant, after, 200)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page {
+			// What is younger may be about to be.
+			if e.board.Now().Sub(time.UnixMilli(s.UpdatedMs)) < auditAge || slices.ContainsFunc(served, func(c claim) bool { return c.saga == s.Name }) {
+				continue
+			}
+			found = append(found, domain.Finding{Key: "saga " + s.Name, Text: "it is stored, and no node was told to serve it, so that its events wait: " +
+				"whoever applied it, or was deleting it, did not come to the end; do that again"})
+		}
+		if after = next; after == "" {
+			return found, nil
+		}
+	}
 }
 
 // Attended reports whether a worker of sagas is there, whatever it serves.

@@ -84,6 +84,11 @@ func (e *Engine) positions(ctx context.Context, tenant domain.TenantID, name, sa
 // now is the generation that there is.
 func (p *positions) now() *generation { return &p.list[len(p.list)-1] }
 
+// anew are the streams that the present generation does not read: the next one begins them.
+func (p *positions) anew() []domain.StreamName {
+	return slices.DeleteFunc(slices.Clone(read), func(n domain.StreamName) bool { return len(p.list) > 0 && len(p.now().Reads[n]) > 0 })
+}
+
 // fieldOf is the field with the position of a partition.
 func fieldOf(g *generation, n domain.StreamName, partition int) string {
 	return layout.CheckpointField(string(n), partition) + "/" + strconv.Itoa(g.N)
@@ -289,10 +294,7 @@ func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga 
 // beginGeneration begins one for a definition, if nobody else has meanwhile.
 func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, name string, def *domain.SagaDefinition, p *positions, from beginning) error {
 	next := generation{Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Reads: wanted(def), Begin: map[domain.StreamName]uint64{}}
-	for _, n := range read {
-		if len(p.list) > 0 && len(p.now().Reads[n]) > 0 {
-			continue
-		}
+	for _, n := range p.anew() {
 		var err error
 		if next.Begin[n], err = from.of(ctx, e.log, n); err != nil {
 			return err

@@ -170,6 +170,12 @@ func makes[R any](ctx context.Context, c Caller, of thing, do func(context.Conte
 		if was, known, look = n.made(ctx, of); look != nil || !known {
 			return r, err
 		}
+		if unfinished(err) { // the answer was lost, or what follows from the making is not done
+			n.again = true
+			return makes(ctx, c, of, do, found)
+		}
+	} else if unfinished(err) {
+		return r, err
 	}
 	if r, err = found(ctx, was); errors.Is(err, domain.ErrNotFound) {
 		err = domain.Conflictf("this request was done before, under the same Idempotency-Key, and what it made has been deleted since: %v; "+
@@ -177,6 +183,13 @@ func makes[R any](ctx context.Context, c Caller, of thing, do func(context.Conte
 	}
 	n.told = err == nil
 	return r, err
+}
+
+// unfinished reports whether an error of what makes a thing that is made says that what follows
+// from it may not be done: all others refuse to make it a second time.
+func unfinished(err error) bool {
+	return errors.Is(err, domain.ErrUnavailable) || errors.Is(err, domain.ErrExhausted) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // markTries bounds how often what a request writes over may change while it is looked at.

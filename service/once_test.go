@@ -495,3 +495,45 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 		}
 	})
 }
+
+// halfSagas stores a saga, and fails at what follows from it.
+type halfSagas struct {
+	service.Sagas
+	fails int
+}
+
+func (s *halfSagas) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition,
+	from domain.SagaFrom) (domain.StoredSaga, bool, error) {
+	stored, existing, err := s.Sagas.Apply(ctx, tenant, actor, def, from)
+	if s.fails--; err == nil && s.fails >= 0 {
+		err = domain.Unavailablef("no answer")
+	}
+	return stored, existing, err
+}
+
+// TestARequestIsDoneOnceAllIsDone: that what it makes is there says nothing of what follows from the making, whose error is
+// its caller's as long as it lasts. A lost answer alone is found out.
+func TestARequestIsDoneOnceAllIsDone(t *testing.T) {
+	r := newOnceRig(t)
+	parts := servicetest.Parts(r.board, r.registry, r.engine)
+	half := &halfSagas{Sagas: parts.Sagas}
+	parts.Sagas = half
+	r.api = service.New(parts)
+	for _, tc := range onceCases(t, r) {
+		if tc.name != "saga.apply" {
+			continue
+		}
+		o := service.Named(tc.name)
+		half.fails = 3 // two of the first request, one of the second
+		for range 2 {
+			if got, err := r.once(o, tc.by, tc.ours, 1); !errors.Is(err, domain.ErrUnavailable) {
+				t.Errorf("what follows is not done: got %v, %v", got, err)
+			}
+		}
+		for range 2 {
+			if got, err := r.once(o, tc.by, tc.ours, 1); err != nil || got["version"] != 1. {
+				t.Errorf("done: got %v, %v", got, err)
+			}
+		}
+	}
+}
