@@ -21,9 +21,9 @@ const (
 	MaxWorkerLease = 10 * time.Minute
 	// MaxLogLines is how many lines one request brings.
 	MaxLogLines = 1000
-	// MaxLogGap is by how much the number of a line may be beyond the last one that came: more than a worker
-	// logs that could send nothing for an hour. A number is taken for one that came already up to the highest.
-	MaxLogGap = 1 << 32
+	// MaxLogGap is by how much the number of a line may be beyond the last one that came: far more than the
+	// lines that a log of 1 MiB holds. A number is taken for one that came already up to the highest.
+	MaxLogGap = 10_000_000
 	// MaxContextTypes is how many script types the workers of one context have.
 	MaxContextTypes = 1000
 )

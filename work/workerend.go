@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -90,12 +91,8 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
 	x.job, x.Begun = j, time.UnixMilli(j.StartedMs)
 	x.log = &logBuffer{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
-	lines, err := parseSeen(rec.Get(layout.JobLogSeen), end.Attempt).unseen(end.Lines)
-	if err != nil {
+	if err := x.lastLines(parseSeen(rec.Get(layout.JobLogSeen), end.Attempt), end.Lines); err != nil {
 		return nil, again, err
-	}
-	for _, l := range lines {
-		x.log.addText(l.Stream, []byte(l.Line))
 	}
 	x.log.stop()
 	if s := r.e.sessions.take(attemptOf{space: space, owner: r.cfg.Owner, held: end.HeldAttempt}); s != nil {
@@ -111,6 +108,26 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	}
 	what := x.judge(&b, out, stopCause(j, end.Verdict))
 	return fitted(x, b, what), again, nil
+}
+
+// lastLines adds to the log of a run the lines that came with its end. Where the number of one is refused the end is
+// taken all the same, without it: it would come again as it is, until its lease was over and the job lost.
+func (x *run) lastLines(seen logSeen, lines []domain.LogLine) error {
+	fits := slices.DeleteFunc(slices.Clone(lines), func(l domain.LogLine) bool {
+		_, err := seen.unseen([]domain.LogLine{l})
+		return err != nil
+	})
+	fresh, err := seen.unseen(fits)
+	if err != nil {
+		return err
+	}
+	for _, l := range fresh {
+		x.log.addText(l.Stream, []byte(l.Line))
+	}
+	if n := len(lines) - len(fits); n > 0 {
+		x.log.add("ramet", fmt.Appendf(nil, "%d lines are missing here: their n is too far beyond the last that came", n))
+	}
+	return nil
 }
 
 func fitted(x *run, b board.Batch, what ended) *finish {
