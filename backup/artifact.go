@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 
@@ -256,8 +257,13 @@ func (r *restoring) keep(ctx context.Context, b blob, from io.Reader) error {
 	}
 	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
 	if _, err := io.Copy(f, from); err != nil {
+		if disk := (*fs.PathError)(nil); errors.As(err, &disk) { // else it is the backup that cannot be read
+			return domain.FileErrorf(err, "restore an artifact: %v", err)
+		}
 		return err
 	}
-	_, err = r.Artifacts.Put(ctx, b.Context, f)
+	if _, err = r.Artifacts.Put(ctx, b.Context, f); errors.Is(err, domain.ErrExhausted) { // no job waits here until there is room
+		err = domain.Unavailablef("restore an artifact: %v", err)
+	}
 	return err
 }

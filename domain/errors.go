@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 )
 
 // The kinds of error. Layers wrap them, callers ask with errors.Is, and one
@@ -20,8 +21,7 @@ var (
 	ErrLimit     = errors.New("over a limit")
 )
 
-// kindError carries a sentence of its own and unwraps to a kind, so that the
-// kind's word is not repeated in texts people read.
+// kindError carries a sentence of its own and unwraps to a kind, so that the kind's word is not repeated in texts people read.
 type kindError struct {
 	kind error
 	text string
@@ -60,8 +60,7 @@ func Limitf(format string, args ...any) error {
 	return &kindError{ErrLimit, fmt.Sprintf(format, args...)}
 }
 
-// ErrUnauthenticated says that a caller could not prove who it is. It is a
-// [ErrForbidden].
+// ErrUnauthenticated says that a caller could not prove who it is. It is a [ErrForbidden].
 var ErrUnauthenticated = Forbiddenf("not authenticated")
 
 // Unauthenticatedf returns an error of kind [ErrUnauthenticated] that reads exactly as given.
@@ -75,9 +74,8 @@ func Forbiddenf(format string, args ...any) error {
 }
 
 // FileErrorf returns an error that reads exactly as given, of the kind that
-// fits err, which came of a file that somebody named: one that is not there is
-// [ErrNotFound], one that may not be read [ErrForbidden]; what else cannot be
-// read as a file is [ErrInvalid].
+// fits err, which came of a file that somebody named: one that is not there is [ErrNotFound], one that may not be read
+// [ErrForbidden], a disk that is full [ErrUnavailable]; what else cannot be read as a file is [ErrInvalid].
 func FileErrorf(err error, format string, args ...any) error {
 	kind := ErrInvalid
 	switch {
@@ -85,6 +83,8 @@ func FileErrorf(err error, format string, args ...any) error {
 		kind = ErrNotFound
 	case errors.Is(err, fs.ErrPermission):
 		kind = ErrForbidden
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		kind = ErrUnavailable
 	}
 	return &kindError{kind, fmt.Sprintf(format, args...)}
 }
