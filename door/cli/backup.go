@@ -271,6 +271,9 @@ func (a *app) backUp(ctx context.Context, n *client.Client, name string, to *sec
 		}
 		return a.receive(ctx, n, bare(a.std.Out), to)
 	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return s, domain.Invalidf("%s is a folder: name the file that the backup is to be written to", name)
+	}
 	part := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".part-")
 	clearParts(part, a.std.Err)
 	f, err := makePart(part)
