@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/ramet-run/ramet/api"
@@ -40,7 +41,7 @@ func (c Caller) ApplyBlueprint(ctx context.Context, p api.ApplyBlueprintParams) 
 	}
 	b, err := blueprintOf(&p)
 	if err == nil {
-		err = cmp.Or(unread(environmentsOf(b)...), c.mayGoAll(nil, b))
+		err = cmp.Or(unread(EnvironmentsOf(b)...), c.mayGoAll(nil, b))
 	}
 	if err != nil {
 		return api.BlueprintApplied{}, err
@@ -93,11 +94,16 @@ func (c Caller) storedBlueprint(ctx context.Context, t domain.Tenant, name strin
 	if err != nil || c.who.Permits(t, domain.VerbReadEnv, false, c.group) {
 		return s, err
 	}
-	s.Blueprint.On = hooksView(s.Blueprint.On)
-	for _, env := range environmentsOf(&s.Blueprint) {
+	withoutEnv(&s.Blueprint)
+	return s, nil
+}
+
+// withoutEnv hides the values of a blueprint's environments.
+func withoutEnv(b *domain.Blueprint) {
+	b.On = hooksView(b.On)
+	for _, env := range EnvironmentsOf(b) {
 		redact(env)
 	}
-	return s, nil
 }
 
 // BlueprintVersions lists the versions of one, newest first.
@@ -138,7 +144,7 @@ func (c Caller) DiffBlueprint(ctx context.Context, p api.DiffBlueprintParams) (a
 	if err != nil {
 		return api.BlueprintChanges{}, err
 	}
-	to, err := c.storedBlueprint(ctx, t, p.Name, p.To)
+	to, err := c.api.parts.Blueprints.Get(ctx, t.ID, p.Name, p.To)
 	if err != nil {
 		return api.BlueprintChanges{}, err
 	}
@@ -152,12 +158,34 @@ func (c Caller) DiffBlueprint(ctx context.Context, p api.DiffBlueprintParams) (a
 		}
 		p.From = before[0].Version
 	}
-	from, err := c.storedBlueprint(ctx, t, p.Name, p.From)
+	from, err := c.api.parts.Blueprints.Get(ctx, t.ID, p.Name, p.From)
 	if err != nil {
 		return api.BlueprintChanges{}, err
 	}
 	changes := append([]domain.DocumentChange{}, blueprint.Diff(&from.Blueprint, &to.Blueprint)...) // never null
+	if !c.who.Permits(t, domain.VerbReadEnv, false, c.group) {
+		withoutEnv(&from.Blueprint)
+		withoutEnv(&to.Blueprint)
+		changes = seenOf(changes, blueprint.Diff(&from.Blueprint, &to.Blueprint))
+	}
 	return api.BlueprintChanges{From: from.DocumentEntry, To: to.DocumentEntry, Changes: changes}, nil
+}
+
+// seenOf are changes as those see them who may not read the values of environments; masked are those between the
+// same two without these values. That such a value changed is told, and not which it is.
+func seenOf(changes, masked []domain.DocumentChange) []domain.DocumentChange {
+	for i, is := range changes {
+		if at := slices.IndexFunc(masked, func(m domain.DocumentChange) bool { return m.Path == is.Path }); at >= 0 {
+			changes[i] = masked[at]
+			continue
+		}
+		for _, value := range []*any{&changes[i].From, &changes[i].To} {
+			if *value != nil {
+				*value = api.Redacted
+			}
+		}
+	}
+	return changes
 }
 
 // DeleteBlueprint removes one with all versions.

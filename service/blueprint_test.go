@@ -130,8 +130,14 @@ func TestAReaderDoesNotSeeTheEnvOfABlueprint(t *testing.T) {
 			t.Errorf("actor %d: got %+v, %v", actor, show, err)
 		}
 		diff, err := c.DiffBlueprint(t.Context(), api.DiffBlueprintParams{Context: house, Name: "n"})
-		if err != nil {
-			t.Errorf("actor %d: %v", actor, err)
+		want := []domain.DocumentChange{{Path: "env.A", From: "s3cret1", To: "s3cret2"}, {Path: "steps[a].env.B", From: "s3cret1", To: "s3cret2"}}
+		for i := range want {
+			if !sees {
+				want[i].From, want[i].To = api.Redacted, api.Redacted
+			}
+		}
+		if diff := cmp.Diff(want, diff.Changes); err != nil || diff != "" {
+			t.Errorf("actor %d: what was changed: %v (-want +got):\n%s", actor, err, diff)
 		}
 		text, err := json.Marshal([]any{show, diff})
 		if got := strings.Contains(string(text), "s3cret"); err != nil || got != sees {

@@ -49,7 +49,7 @@ func flowRequest(in *api.FlowInput, caller domain.ActorID, tenant domain.TenantI
 	}
 	envs := []map[string]string{r.Env}
 	if r.Plan != nil {
-		envs = append(envs, environmentsOf(r.Plan)...)
+		envs = append(envs, EnvironmentsOf(r.Plan)...)
 	}
 	if err := unread(envs...); err != nil {
 		return r, err

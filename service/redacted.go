@@ -34,8 +34,8 @@ func unread(envs ...map[string]string) error {
 	return nil
 }
 
-// environmentsOf are those of a blueprint.
-func environmentsOf(b *domain.Blueprint) []map[string]string {
+// EnvironmentsOf are those of a blueprint.
+func EnvironmentsOf(b *domain.Blueprint) []map[string]string {
 	all := append(hookEnvironments(b.On), b.Env)
 	for i := range b.Steps {
 		all = append(all, b.Steps[i].Env)
