@@ -149,7 +149,9 @@ func (e *Engine) Query(ctx context.Context, tenant domain.TenantID, q Query) (li
 	}
 }
 
-// Lags says how far a saga has come, and what waits.
+// Lags says how far a saga has come, and what waits; nothing of one that nobody was told to serve.
+//
+// Errors: [domain.ErrNotFound]; [domain.ErrUnavailable].
 func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) ([]domain.SagaLag, error) {
 	name, err := e.cfg.Names.TenantName(ctx, tenant)
 	if err != nil {
@@ -157,7 +159,11 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 	}
 	keys, space := layout.SagaKeys{Tenant: name}, layout.SpaceOf(tenant)
 	p, err := e.positions(ctx, tenant, name, saga)
-	if err != nil || len(p.list) == 0 {
+	if err != nil {
+		return nil, err
+	}
+	if len(p.list) == 0 {
+		_, err := e.defs.newest(ctx, tenant, saga)
 		return nil, err
 	}
 	last, trouble := map[domain.StreamName]uint64{}, map[domain.StreamName]string{}

@@ -187,6 +187,9 @@ func TestASagaFromItsFileToItsEnd(t *testing.T) {
 		if err != nil || len(lags.Lags) != 3 || lags.Lags[0].Owner != "n1/1" || lags.Lags[0].Last != 3 || lags.Lags[0].Outbox != 0 {
 			t.Errorf("lag: got %+v, %v", lags, err)
 		}
+		if lags, err := s.as(reader).SagaLag(t.Context(), api.NameSagaParams{Context: house, Name: "ordre"}); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("lag of none: got %+v, %v", lags, err)
+		}
 		if x, err := s.as(reader).ExplainInstance(t.Context(), instanceOf("o/1")); err != nil || x.Standing != domain.StandingEnded {
 			t.Errorf("explain: got %+v, %v", x, err)
 		}
