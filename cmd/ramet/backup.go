@@ -166,9 +166,12 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 	if err != nil {
 		return s, err
 	}
+	// A node begins where there is a board: in a folder that has a new one, and nothing yet of what was to come
+	// there, it would begin as a new one.
+	begun := t.alone() && backup.BrokenOff(o.DataDir) != nil
 	defer func() {
 		// Where the board says that it is not whole, it says more than the folder does.
-		if backup.Unfinished(ctx, t.board) == nil {
+		if (err == nil || !begun) && backup.Unfinished(ctx, t.board) == nil {
 			err = errors.Join(err, backup.Settled(o.DataDir))
 		}
 		err = errors.Join(err, t.close())

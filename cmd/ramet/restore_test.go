@@ -216,3 +216,34 @@ func tree(t *testing.T, path string) map[string]string {
 	}
 	return all
 }
+
+// TestNoNodeStartsWhereARestoreFailedEarly: there is a new board already, in which nothing stands, and nothing else. The same
+// command goes on from there; one that fails once more leaves it as it is.
+func TestNoNodeStartsWhereARestoreFailedEarly(t *testing.T) {
+	text, _ := backedUp(t)
+	dir := t.TempDir()
+	inTheWay := filepath.Join(dir, archiveFile, "x") // no archive can be made
+	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := restoreFrom(t, bytes.NewReader(text), dir); err == nil {
+			t.Fatal("it is restored")
+		}
+		if _, err := os.Stat(filepath.Join(dir, boardFolder)); err != nil {
+			t.Errorf("the test is of a folder with a board: %v", err)
+		}
+		if err := backup.BrokenOff(dir); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("a node would start there: got %v", err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(dir, archiveFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := restoreFrom(t, bytes.NewReader(text), dir); err != nil {
+		t.Error(err)
+	}
+	if err := backup.BrokenOff(dir); err != nil {
+		t.Errorf("it is whole: got %v", err)
+	}
+}
