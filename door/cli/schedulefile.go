@@ -33,7 +33,7 @@ var scheduleFields = []string{
 
 // shownFields are what `ramet schedule show` says besides; what it wrote can
 // be applied again.
-var shownFields = []string{"caller_id", "created_at", "updated_at", "state", "upcoming"}
+var shownFields = []string{"caller_id", "created_at", "updated_at", "state", "upcoming", "lacks", "before"}
 
 // unquoted is a cron expression that YAML takes for something else.
 var unquoted = regexp.MustCompile(`(?m)^\s*cron:\s*[*@]`)
