@@ -40,7 +40,7 @@ func (v *visit) blueprintPage() error {
 	if stored.Summary != "" {
 		b.Facts = append([]fact{{Name: "what for", Text: stored.Summary}}, b.Facts...)
 	}
-	if v.mayEdit() == nil {
+	if v.mayRewrite(&stored) == nil {
 		b.Links = []crumb{{"Edit", v.path("blueprint/edit") + with("name", name)}}
 	}
 	at := func(key string) string {

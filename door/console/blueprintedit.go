@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	nethttp "net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,11 +55,23 @@ func (c *Console) mountBlueprintEditor() {
 	c.inContext("POST blueprint/store", (*visit).storeBlueprint)
 }
 
-// mayEdit refuses who could not store what it writes, and who would see the values of the
-// environment as stars, and store those.
+// mayEdit refuses who could not store what it writes.
 func (v *visit) mayEdit() error {
-	if !v.may(api.BlueprintApply.Operation) || !v.who.Permits(v.tenant, domain.VerbReadEnv, false, api.BlueprintApply.Group()) {
+	if !v.may(api.BlueprintApply.Operation) {
 		return domain.Forbiddenf("actor %d may not store blueprints in context %s", v.who.Actor, contextName(v.tenant))
+	}
+	return nil
+}
+
+// mayRewrite refuses who could not store a blueprint anew, and who would see values of its environments as stars, and
+// store those.
+func (v *visit) mayRewrite(b *domain.StoredBlueprint) error {
+	if err := v.mayEdit(); err != nil {
+		return err
+	}
+	hasEnv := slices.ContainsFunc(service.EnvironmentsOf(&b.Blueprint), func(env map[string]string) bool { return len(env) > 0 })
+	if hasEnv && !v.who.Permits(v.tenant, domain.VerbReadEnv, false, api.BlueprintApply.Group()) {
+		return domain.Forbiddenf("actor %d may not read the values of env of blueprint %q, which it would store", v.who.Actor, b.Name)
 	}
 	return nil
 }
@@ -70,6 +83,9 @@ func (v *visit) editBlueprint() error {
 	name, text, base := v.r.FormValue("name"), newBlueprint, 0
 	if name != "" {
 		stored, err := call(v, api.BlueprintShow, api.BlueprintParams{Context: v.tenant.ID, Name: name})
+		if err == nil {
+			err = v.mayRewrite(&stored)
+		}
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func (v *visit) routinePage() error {
 	}
 	st, _, _ := v.routineState(r)
 	b := &detailBody{Title: r.Name, State: st, Facts: v.routineFacts(r),
-		Links: v.toMake(v.may(api.RoutineApply.Operation), "Change", "routine/edit"+with("name", name))}
+		Links: v.toMake(v.may(api.RoutineApply.Operation) && v.mayRewriteRoutine(r) == nil, "Change", "routine/edit"+with("name", name))}
 	at := func(key string) string { return v.path("routine") + with("name", name, "tab", key) }
 	var key string
 	key, b.Tabs = v.tabsOf(at, "stands", "How it stands", "rounds", "Rounds", "definition", "Definition", "history", "History")

@@ -63,6 +63,14 @@ func (v *visit) routineMake() error {
 	return v.did(v.routineLink(r.Name), "The routine "+r.Name+" is made.", nil)
 }
 
+// mayRewriteRoutine refuses who would store stars, which he sees in the place of the values of an environment.
+func (v *visit) mayRewriteRoutine(r *domain.Routine) error {
+	if len(r.Env) > 0 && !v.who.Permits(v.tenant, domain.VerbReadEnv, false, api.RoutineApply.Group()) {
+		return domain.Forbiddenf("actor %d may not read the values of env of routine %q, which it would store", v.who.Actor, r.Name)
+	}
+	return nil
+}
+
 // routineEdit is the form with what a routine has, by which it is changed. What the form does not ask for stays.
 func (v *visit) routineEdit() error {
 	if !v.may(api.RoutineApply.Operation) {
@@ -70,11 +78,11 @@ func (v *visit) routineEdit() error {
 	}
 	name := v.r.FormValue("name")
 	was, err := call(v, api.RoutineShow, api.RoutineParams{Context: v.tenant.ID, Name: name})
+	if err == nil {
+		err = v.mayRewriteRoutine(was)
+	}
 	if err != nil {
 		return err
-	}
-	if len(was.Env) > 0 && !v.who.Permits(v.tenant, domain.VerbReadEnv, false, api.RoutineApply.Group()) {
-		return domain.Forbiddenf("actor %d may not read the values of env of routine %q, which it would store", v.who.Actor, name)
 	}
 	b := &makeBody{Title: "Change routine " + name, Verb: "Change 1 routine", Check: true, Post: v.path("routine/edit"), Intro: routineIntro,
 		Fields: v.routineFields(), Command: v.command("routine", "apply", name+".yaml")}

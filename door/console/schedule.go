@@ -30,7 +30,7 @@ func (v *visit) schedulePage() error {
 		return err
 	}
 	b := &detailBody{Title: s.Name, State: v.scheduleState(&s), Facts: v.scheduleFacts(&s.Schedule)}
-	b.Links = v.toMake(v.may(api.ScheduleApply.Operation), "Change", "schedule/edit"+with("name", name))
+	b.Links = v.toMake(v.may(api.ScheduleApply.Operation) && v.mayWrite(&s.Schedule) == nil, "Change", "schedule/edit"+with("name", name))
 	if s.State.Backfill == nil || s.State.Backfill.Final() {
 		b.Links = append(b.Links, v.toMake(v.may(api.ScheduleBackfill.Operation), "Backfill", "schedule/backfill"+with("name", name))...)
 	}
@@ -281,6 +281,8 @@ func (v *visit) undoChange(s *domain.Schedule) *action {
 			return nil
 		}
 		will += ": " + differs(was, s)
+	} else if !v.who.Permits(v.tenant, domain.VerbReadEnv, false, api.ScheduleApply.Group()) {
+		return nil // a list does not say whether it had an environment: the page does
 	}
 	return &action{Name: "Undo the change", Verb: "Undo the change", Post: v.path("schedule/undo"),
 		Fields: []field{{"name", s.Name}, {"changed", strconv.FormatInt(s.Before.ChangedMs, 10)}},

@@ -130,7 +130,10 @@ func TestAnUndoNamesTheEnvironmentThatItChanges(t *testing.T) {
 	b.hasNot(a, "hunter2")
 	_, changed, _ := strings.Cut(a.text, `name="changed" value="`)
 	changed, _, _ = strings.Cut(changed, `"`)
-	e.hasNot(e.get(200, page), "hunter", "Undo the change")
+	e.hasNot(e.get(200, page), "hunter", "Undo the change", "schedule/edit")
+	e.hasNot(e.get(200, path("schedules")), "Undo the change")
+	b.has(b.get(200, path("schedules")), ">Undo<")
+	b.has(a, "schedule/edit")
 	e.has(e.post(200, path("schedule/undo"), "name", "nightly", "changed", changed), "This was not done", "may not read the values of env")
 	e.get(403, path("schedule/edit?name=nightly"))
 	defined := path("schedule?name=nightly&tab=definition")
@@ -170,6 +173,23 @@ func TestAFormKeepsParamsThatItCannotShow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhoMayNotReadAnEnvironmentEditsWhatHasNone: a blueprint that has one is not offered, and it is said why.
+func TestWhoMayNotReadAnEnvironmentEditsWhatHasNone(t *testing.T) {
+	r := newRig(t)
+	r.store(hello)
+	r.store("name: secretive\nsteps:\n  - {name: greet, script: say hello, script_type: words, env: {A: hunter2}}\n")
+	yes := true
+	do(r, admin, api.ContextUpdate, api.UpdateContextParams{Context: 7, TenantChange: domain.TenantChange{ExecutorsMaySubmit: &yes}})
+	e := r.as(executor)
+	e.has(e.get(200, path("blueprint?name=hello")), "blueprint/edit")
+	e.has(e.get(200, path("blueprint/edit?name=hello")), "say hello")
+	e.has(e.post(200, path("blueprint/edit"), "text", strings.Replace(hello, "say hello", "say hi", 1)), "The text is right.")
+	e.has(e.post(200, path("blueprint/store"), "text", strings.Replace(hello, "say hello", "say hi", 1), "base", "1"), "Version 2 of hello is stored.")
+	e.hasNot(e.get(200, path("blueprint?name=secretive")), "blueprint/edit", "hunter2")
+	e.has(e.get(403, path("blueprint/edit?name=secretive")), "may not read the values of env of blueprint")
+	r.as(admin).has(r.as(admin).get(200, path("blueprint/edit?name=secretive")), "hunter2")
 }
 
 // TestAnUndoNamesEachValueThatItChanges, also those that the form does not have. Of the environment it tells no value.
