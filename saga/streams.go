@@ -290,7 +290,7 @@ func beyond(n domain.StreamName, at, last uint64) string {
 		return ""
 	}
 	return fmt.Sprintf("%s was read up to %d, and ends at %d: it has lost messages, or is another, and what it takes up to there is passed over; give the nodes "+
-		"the streams that they had, or restart all of them, the first one with --accept-loss", n, at, last)
+		"the streams that they had and restart all of them; only where these are lost, the first one with --accept-loss", n, at, last)
 }
 
 // markField is the field with how far a stream has come.

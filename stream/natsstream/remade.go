@@ -87,8 +87,8 @@ func (l *Log) same(name domain.StreamName, info *jetstream.StreamInfo, had uint6
 }
 
 func (l *Log) other(format string, args ...any) error {
-	text := domain.Unavailablef(format+": sagas would pass over what it takes now; give the nodes the streams that they had, or restart all of them, "+
-		"the first one with --accept-loss", args...)
+	text := domain.Unavailablef(format+": sagas would pass over what it takes now; give the nodes the streams that they had and restart all of them; "+
+		"only where these are lost, the first one with --accept-loss", args...)
 	if l.others.CompareAndSwap(nil, &text) {
 		l.cfg.Logger.Error("the event streams take nothing more from this node", "err", text)
 	}

@@ -42,7 +42,8 @@ func remake(t *testing.T, url string, n int) {
 
 func wantRemade(t *testing.T, what string, err error) {
 	t.Helper()
-	if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "stream AGGREGATE_EVENTS") || !strings.Contains(err.Error(), "--accept-loss") {
+	if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "stream AGGREGATE_EVENTS") ||
+		!strings.Contains(err.Error(), "had and restart all of them; only where these are lost, the first one with --accept-loss") {
 		t.Errorf("%s: got error %v, want unavailable with the stream's name and what to do", what, err)
 	}
 }
