@@ -746,7 +746,8 @@ func TestANumberThatNoLineCanHaveIsRefused(t *testing.T) {
 		for _, l := range []struct {
 			n    int64
 			fits bool
-		}{{1, true}, {math.MaxInt64, false}, {1 << 31, false}, {1_795_000_000, false}, {domain.MaxLogGap + 2, false}, {2, true}, {domain.MaxLogGap + 2, true}, {domain.MaxLogGap + 3, true}} {
+		}{{1, true}, {math.MaxInt64, false}, {1 << 31, false}, {1_795_000_000, false}, {domain.MaxLogGap + 2, false},
+			{2, true}, {domain.MaxLogGap + 2, true}, {domain.MaxLogGap + 3, true}} {
 			line := domain.LogLine{Line: fmt.Sprint(l.n), N: l.n}
 			if err := r.engine.LogFor(t.Context(), h.Worker, heldOf(a), []domain.LogLine{line}); l.fits && err != nil || !l.fits && !errors.Is(err, domain.ErrInvalid) {
 				t.Errorf("number %d: got %v, want it taken: %v", l.n, err, l.fits)
