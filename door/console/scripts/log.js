@@ -17,7 +17,7 @@
 	});
 	if (follow) follow.addEventListener("change", down);
 
-	let hits = [], at = -1;
+	let hits = [], at = -1, back = false;
 	const search = () => {
 		const text = find.value.toLowerCase();
 		for (const line of log.querySelectorAll(".hit")) line.classList.remove("hit");
@@ -28,10 +28,12 @@
 		found.textContent = text ? `${hits.length} ${hits.length === 1 ? "line" : "lines"}` : "";
 	};
 	find.addEventListener("input", search);
-	find.addEventListener("keydown", (e) => {
-		if (e.key !== "Enter" || !hits.length) return; // where nothing is here, the node looks in all of it
+	find.addEventListener("keydown", (e) => back = e.shiftKey);
+	// By whatever key, or button of a phone, it is asked for.
+	find.form.addEventListener("submit", (e) => {
+		if (!hits.length) return; // where nothing is here, the node looks in all of it
 		e.preventDefault();
-		at = (at + (e.shiftKey ? hits.length - 1 : 1)) % hits.length;
+		at = back ? (at < 1 ? hits.length : at) - 1 : (at + 1) % hits.length;
 		if (follow) follow.checked = false;
 		hits[at].closest("details").open = true;
 		hits[at].scrollIntoView({ block: "center" });
