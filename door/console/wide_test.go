@@ -55,7 +55,8 @@ func TestAFlowOfTenThousandStepsIsShownInParts(t *testing.T) {
 	} {
 		a := b.get(200, at+q)
 		b.has(a, wants...)
-		if bad, good := strings.Index(a.text, "<b>s7350</b>"), strings.Index(a.text, "<b>s7000</b>"); q == "?tab=logs" && (bad < 0 || good >= 0 && good < bad) {
+		// s7350 is behind s7050, so that has succeeded; others may be what the end of the flow has cut off.
+		if bad, good := strings.Index(a.text, "<b>s7350</b>"), strings.Index(a.text, "<b>s7050</b>"); q == "?tab=logs" && (bad < 0 || good >= 0 && good < bad) {
 			t.Errorf("the log of what went wrong stands at %d, behind another at %d", bad, good)
 		}
 		if len(a.text) > most {
