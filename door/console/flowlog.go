@@ -71,7 +71,7 @@ func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 			list = append(list, sl)
 		}
 	}
-	if cut { // and stand first: nobody finds them behind dozens
+	if cut || len(list) < begunSteps(f) { // and stand first, as the page says then: nobody finds them behind dozens
 		slices.SortStableFunc(list, func(a, b stepLog) int { return unfolded(b) - unfolded(a) })
 	}
 	return list, nil
