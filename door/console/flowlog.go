@@ -33,7 +33,8 @@ type jobLines struct {
 	More       bool // there are more lines on the job's page
 }
 
-// flowLogs reads the logs of a flow's jobs, by step in the order of the flow.
+// flowLogs reads the logs of a flow's jobs, by step in the order of the flow; where not all are shown, those that went
+// wrong stand first.
 func (v *visit) flowLogs(f *domain.FlowView) (list []stepLog, err error) {
 	jobs, err := v.flowJobs(f)
 	if err != nil {
