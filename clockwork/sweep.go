@@ -15,7 +15,7 @@ import (
 const (
 	// sweepPage is how many alarms or leases are fetched at once.
 	sweepPage = 256
-	// sweepHandlers is how many of one lane are handled at once: they wait for
+	// sweepHandlers is how many of one pool are handled at once: they wait for
 	// commits, which the board gathers.
 	sweepHandlers = 128
 	// sweepShare is how many of them one context has at most: what it has due may
@@ -36,41 +36,41 @@ const (
 	unknownLater = time.Hour
 )
 
-// lane is what handlers may wait for. Each lane has handlers of its own, so that
+// pool is what handlers may wait for. Each has handlers of its own, so that
 // what waits for the outside holds up nothing else.
-type lane int
+type pool int
 
 const (
-	boardLane  lane = iota // only commits
-	flowLane               // the archive is asked for the name of a flow
-	streamLane             // an event is published
-	bulkLane               // a part of a bulk operation, which is many commits
-	lanes
+	boardPool  pool = iota // only commits
+	flowPool               // the archive is asked for the name of a flow
+	streamPool             // an event is published
+	bulkPool               // a part of a bulk operation, which is many commits
+	pools
 )
 
-// share is how many handlers of a lane one context has at most.
-func (l lane) share() int {
-	if l == boardLane {
+// share is how many handlers of a pool one context has at most.
+func (l pool) share() int {
+	if l == boardPool {
 		return sweepShare
 	}
 	return outsideShare
 }
 
-// laneOf is the lane of an alarm, by the kind that its name says.
-func laneOf(a board.Alarm) lane {
+// poolOf is the pool of an alarm, by the kind that its name says.
+func poolOf(a board.Alarm) pool {
 	if _, yes := layout.ParseScheduleAlarm(a.Name); yes {
-		return flowLane
+		return flowPool
 	}
 	if _, yes := layout.ParseBackfillAlarm(a.Name); yes {
-		return flowLane
+		return flowPool
 	}
 	if _, yes := layout.ParseTimerAlarm(a.Name); yes {
-		return streamLane
+		return streamPool
 	}
 	if _, yes := layout.ParseBulkAlarm(a.Name); yes {
-		return bulkLane
+		return bulkPool
 	}
-	return boardLane
+	return boardPool
 }
 
 // Alarms is the service that hands due alarms to handle. An alarm that handle
@@ -84,7 +84,7 @@ func Alarms(b board.Board, log *slog.Logger, handle func(context.Context, board.
 // there is again, those that failed come at once.
 func AlarmsWhere(b board.Board, log *slog.Logger, handle func(context.Context, board.Alarm) (known bool, err error), late func(time.Duration),
 	room func() error) Maintenance {
-	s := sweeper[board.Alarm]{log: log, due: b.Due, room: room, lane: laneOf,
+	s := sweeper[board.Alarm]{log: log, due: b.Due, room: room, pool: poolOf,
 		name: func(a board.Alarm) point { return point{a.Space, a.Name, a.At.UnixMilli()} },
 		handle: func(ctx context.Context, a board.Alarm) error {
 			if late != nil {
@@ -118,7 +118,7 @@ func Overdue(ctx context.Context, b interface {
 // Leases is the service that hands leases whose time has run out to recover.
 // What nobody knows is logged and released.
 func Leases(b board.Board, log *slog.Logger, recover func(context.Context, board.Lease) (known bool, err error)) Maintenance {
-	s := sweeper[board.Lease]{log: log, due: b.Expired, lane: func(board.Lease) lane { return boardLane },
+	s := sweeper[board.Lease]{log: log, due: b.Expired, pool: func(board.Lease) pool { return boardPool },
 		name: func(l board.Lease) point { return point{l.Space, l.Item, l.Token} },
 		handle: func(ctx context.Context, l board.Lease) error {
 			known, err := recover(ctx, l)
@@ -158,15 +158,15 @@ type sweeper[T any] struct {
 	log    *slog.Logger
 	due    func(ctx context.Context, limit int, wait time.Duration) ([]T, error)
 	name   func(T) point
-	lane   func(T) lane
+	pool   func(T) pool
 	handle func(context.Context, T) error
 	room   func() error // nil: there always is
 }
 
 // round sweeps until ctx ends or the board cannot be asked.
 func (s sweeper[T]) round(ctx context.Context) error {
-	var backlogs [lanes]*backlog[T]
-	for l := range lanes {
+	var backlogs [pools]*backlog[T]
+	for l := range pools {
 		backlogs[l] = newBacklog(l.share(), func(b *backlog[T], it T) { s.one(ctx, b, it) })
 		defer backlogs[l].close()
 	}
@@ -190,13 +190,13 @@ func (s sweeper[T]) round(ctx context.Context) error {
 		}
 		passed, taken, left = 0, 0, 0
 		for _, it := range due {
-			l := s.lane(it)
+			l := s.pool(it)
 			switch took := backlogs[l].take(s.name(it), it, time.Now()); {
 			case took == isTaken:
 				taken++
 			case took == isKnown:
 				passed++
-			case l != boardLane:
+			case l != boardPool:
 				left++
 			}
 		}

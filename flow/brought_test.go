@@ -45,7 +45,7 @@ func tells(inHook bool, call domain.EffectCall) *domain.Blueprint {
 }
 
 func TestWhatAMessageMayAskFor(t *testing.T) {
-	within(t, newShelf(ours()), func(r *rig) {
+	within(t, newCatalog(ours()), func(r *rig) {
 		env := map[string]string{"http_proxy": "http://theirs"}
 		for want, q := range map[string]flow.Request{
 			"the message brings env for a blueprint":               {Blueprint: "ours", Env: env},
@@ -115,7 +115,7 @@ func TestAPlanThatCameInAMessageHasACacheOfItsOwn(t *testing.T) {
 // TestAPlanThatCameInAMessageGetsNoSecrets, however it has come to name some: neither do its steps
 // and hooks, nor does a blueprint of the context run in its environment, nor is it run once more.
 func TestAPlanThatCameInAMessageGetsNoSecrets(t *testing.T) {
-	within(t, newShelf(ours()), func(r *rig) {
+	within(t, newCatalog(ours()), func(r *rig) {
 		later := func(b *domain.Blueprint) domain.FlowID {
 			b.After = domain.Instant(time.Now().Add(time.Hour).UnixMilli())
 			id := r.submit(flow.Request{Plan: b})

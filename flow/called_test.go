@@ -37,7 +37,7 @@ func (r *rig) answer(key domain.JobKey) string {
 
 func TestAScriptCallsAFlow(t *testing.T) {
 	child := named("child", map[string]string{"n": "1"}, step("work", "gate go\nparam n"))
-	within(t, newShelf(child, named("bad", nil, step("work", "fail no money"))), func(r *rig) {
+	within(t, newCatalog(child, named("bad", nil, step("work", "fail no money"))), func(r *rig) {
 		key := r.script(`ask {"do":"call","calls":[{"name":"a","blueprint":"child","params":{"n":"7"}},` +
 			`{"name":"b","blueprint":"bad"},{"name":"c","blueprint":"chidl"}]}`)
 		time.Sleep(time.Minute)
@@ -83,7 +83,7 @@ func TestAScriptAsksAPerson(t *testing.T) {
 		{"who says nothing in time", nil, `{"done":true,"timed_out":true}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			within(t, newShelf(), func(r *rig) {
+			within(t, newCatalog(), func(r *rig) {
 				key := r.script(ask)
 				time.Sleep(time.Hour)
 				if f := r.show(1); f.Awaits != domain.AwaitsDecision || f.Steps[0].Approval == nil || f.CalledBy == nil {
@@ -108,7 +108,7 @@ func TestAScriptAsksAPerson(t *testing.T) {
 }
 
 func TestAFlowEndsWithTheScriptThatHasCalledIt(t *testing.T) {
-	within(t, newShelf(named("child", nil, step("work", "gate never"))), func(r *rig) {
+	within(t, newCatalog(named("child", nil, step("work", "gate never"))), func(r *rig) {
 		key := r.script(`ask {"do":"call","calls":[{"name":"a","blueprint":"child"}]}`)
 		time.Sleep(time.Minute)
 		if _, err := r.work.Cancel(r.ctx, tenant, key, 1); err != nil {
@@ -126,7 +126,7 @@ func TestAFlowEndsWithTheScriptThatHasCalledIt(t *testing.T) {
 func TestCallsAndFlowsCountTogetherHowDeepTheyAre(t *testing.T) {
 	inner := named("inner", nil, step("work", `ask {"do":"call","calls":[{"name":"again","blueprint":"outer"}]}`))
 	outer := named("outer", nil, call("sub", "inner", nil))
-	within(t, newShelf(inner, outer), func(r *rig) {
+	within(t, newCatalog(inner, outer), func(r *rig) {
 		r.want(r.submit(flow.Request{Blueprint: "outer"}), domain.FlowSucceeded)
 		depth := 0
 		for id := domain.FlowID(1); ; id++ {

@@ -15,28 +15,28 @@ import (
 	"github.com/ramet-run/ramet/flow"
 )
 
-// shelf has blueprints with versions.
-type shelf struct {
+// catalog has blueprints with versions.
+type catalog struct {
 	mu   sync.Mutex
 	have map[string][]domain.Blueprint
 }
 
-func newShelf(list ...*domain.Blueprint) *shelf {
-	s := &shelf{have: map[string][]domain.Blueprint{}}
+func newCatalog(list ...*domain.Blueprint) *catalog {
+	s := &catalog{have: map[string][]domain.Blueprint{}}
 	for _, b := range list {
 		s.put(b)
 	}
 	return s
 }
 
-func (s *shelf) put(b *domain.Blueprint) {
+func (s *catalog) put(b *domain.Blueprint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.Version = len(s.have[b.Name]) + 1
 	s.have[b.Name] = append(s.have[b.Name], *b)
 }
 
-func (s *shelf) Get(_ context.Context, _ domain.TenantID, name string, version int) (domain.Blueprint, string, error) {
+func (s *catalog) Get(_ context.Context, _ domain.TenantID, name string, version int) (domain.Blueprint, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := s.have[name]
@@ -70,7 +70,7 @@ func named(name string, params map[string]string, steps ...domain.Step) *domain.
 }
 
 // within runs a test on a node that has blueprints.
-func within(t *testing.T, s *shelf, test func(r *rig)) {
+func within(t *testing.T, s *catalog, test func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRigOn(t, memboard.Open(), flow.Config{Blueprints: s})
@@ -86,7 +86,7 @@ func TestAStepIsAFlow(t *testing.T) {
 			if !plain {
 				child.Steps = append(child.Steps, step("more", "", phase(1)))
 			}
-			within(t, newShelf(child), func(r *rig) {
+			within(t, newCatalog(child), func(r *rig) {
 				p := blueprint(step("a", "set k v"), call("sub", "child", []string{"day", "${day}-${params.day}", "n", "${needs.a.k}"}, needs("a")),
 					step("b", "need sub rows", needs("sub")), step("c", "", func(s *domain.Step) { s.When = `needs.sub.result["work.day"] == "mon-mon"` }, needs("sub")))
 				p.Params = map[string]string{"day": "mon"}
@@ -108,7 +108,7 @@ func TestAStepIsAFlow(t *testing.T) {
 }
 
 func TestAFlowForEachElement(t *testing.T) {
-	within(t, newShelf(named("child", map[string]string{"town": ""}, step("work", "param town"))), func(r *rig) {
+	within(t, newCatalog(named("child", map[string]string{"town": ""}, step("work", "param town"))), func(r *rig) {
 		p := blueprint(call("visit", "child", []string{"town", "${item.name}/${index}/${key}"}, each(`["oslo","lima","rome"].map(|t| #{name: t})`, 2),
 			key("item.name")),
 			step("sum", "results visit work.town", needs("visit")))
@@ -141,7 +141,7 @@ func TestAChildThatEndsBadly(t *testing.T) {
 			"flow:2 took longer than its timeout of 1m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			within(t, newShelf(tc.child), func(r *rig) {
+			within(t, newCatalog(tc.child), func(r *rig) {
 				v := r.want(r.steps(call("sub", "child", nil, tc.change)), tc.reason, "sub "+tc.status)
 				if v.Steps[0].Text != tc.text {
 					t.Errorf("it says %q, want %q", v.Steps[0].Text, tc.text)
@@ -157,7 +157,7 @@ func TestAChildThatEndsBadly(t *testing.T) {
 // TestWhatIsAskedOfAParentGoesThroughIt cancels, retries and deletes a flow with a flow that
 // has a flow.
 func TestWhatIsAskedOfAParentGoesThroughIt(t *testing.T) {
-	s := newShelf(named("inner", nil, step("work", "gate g\ncrashonce")), named("outer", nil, call("in", "inner", nil)))
+	s := newCatalog(named("inner", nil, step("work", "gate g\ncrashonce")), named("outer", nil, call("in", "inner", nil)))
 	within(t, s, func(r *rig) {
 		id := r.steps(call("out", "outer", nil), step("last", "", needs("out")))
 		time.Sleep(time.Second)
@@ -196,7 +196,7 @@ func TestChildrenThatCannotBe(t *testing.T) {
 	for i := range deep {
 		deep[i] = named(fmt.Sprint("d", i), nil, call("in", fmt.Sprint("d", i+1), nil))
 	}
-	s := newShelf(append(deep, named("child", map[string]string{"x": ""}, step("work", "")), named("a", nil, call("in", "b", nil)),
+	s := newCatalog(append(deep, named("child", map[string]string{"x": ""}, step("work", "")), named("a", nil, call("in", "b", nil)),
 		named("b", nil, call("in", "a", nil)),
 		named("test", nil, step("work", "")))...)
 	within(t, s, func(r *rig) {
@@ -238,7 +238,7 @@ func TestChildrenThatCannotBe(t *testing.T) {
 
 // TestTheNewestVersionIsThatOfTheSubmit changes the blueprint while the flow waits.
 func TestTheNewestVersionIsThatOfTheSubmit(t *testing.T) {
-	s := newShelf(named("child", nil, step("work", "set v 1")))
+	s := newCatalog(named("child", nil, step("work", "set v 1")))
 	within(t, s, func(r *rig) {
 		p := blueprint(step("first", "gate g"), call("sub", "child", nil, needs("first")))
 		id := r.submit(flow.Request{Plan: p})
@@ -257,7 +257,7 @@ func TestTheNewestVersionIsThatOfTheSubmit(t *testing.T) {
 
 // TestAChildThatIsDeletedByHand counts as one that was cancelled; a retry makes another.
 func TestAChildThatIsDeletedByHand(t *testing.T) {
-	s := newShelf(named("child", nil, step("work", "gate g")))
+	s := newCatalog(named("child", nil, step("work", "gate g")))
 	within(t, s, func(r *rig) {
 		id := r.steps(call("sub", "child", nil))
 		time.Sleep(time.Second)
@@ -279,7 +279,7 @@ func TestAChildThatIsDeletedByHand(t *testing.T) {
 func TestAChildWaitsForWhatLetsItBegin(t *testing.T) {
 	one := named("child", nil, step("work", "gate g"))
 	one.UniqueAlive = true
-	within(t, newShelf(one), func(r *rig) {
+	within(t, newCatalog(one), func(r *rig) {
 		first := r.submit(flow.Request{Blueprint: "child"})
 		id := r.steps(call("sub", "child", nil))
 		time.Sleep(time.Minute)
@@ -294,7 +294,7 @@ func TestAChildWaitsForWhatLetsItBegin(t *testing.T) {
 
 // TestAnOrderToAChildDoesNotEndItsParentsWait retries a child by hand, and then the flow.
 func TestAChildThatIsRetriedByHand(t *testing.T) {
-	s := newShelf(named("child", nil, step("work", "crashonce\nset k v")))
+	s := newCatalog(named("child", nil, step("work", "crashonce\nset k v")))
 	within(t, s, func(r *rig) {
 		id := r.steps(call("sub", "child", nil), step("after", "need sub k", needs("sub")))
 		r.want(id, domain.FlowErrored, "sub errored")

@@ -12,7 +12,7 @@ import (
 // of all smaller phases; by name, and where they are counted.
 func TestExpressionsFindAllStepsBeforeTheirs(t *testing.T) {
 	const far = `needs.first.result.x == "1" && needs.list.results[1].was == "8@1"`
-	within(t, newShelf(named("child", map[string]string{"x": ""}, step("c", "param x"))), func(r *rig) {
+	within(t, newCatalog(named("child", map[string]string{"x": ""}, step("c", "param x"))), func(r *rig) {
 		id := r.steps(step("first", "set x 1\nset towns [7,8]"), step("list", "item was", each("parse_json(needs.first.result.towns)", 0), needs("first")),
 			step("middle", "", needs("list")),
 			step("when", "", func(s *domain.Step) { s.When = far }, needs("middle")),

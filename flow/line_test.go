@@ -163,7 +163,7 @@ func TestAPartOfAFlowSharesItsKey(t *testing.T) {
 	params := map[string]string{"customer": "acme"}
 	inner, middle := named("inner", params, step("work", "sleep 5s")), named("middle", params, call("in", "inner", nil))
 	inner.Concurrency = key
-	within(t, newShelf(inner, middle), func(r *rig) {
+	within(t, newCatalog(inner, middle), func(r *rig) {
 		p := blueprint(step("a", ""), call("mid", "middle", nil, needs("a")))
 		p.Params, p.Concurrency = params, key
 		id := r.submit(flow.Request{Plan: p})

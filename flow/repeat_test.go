@@ -270,7 +270,7 @@ func TestARepeatedStepLeavesNothing(t *testing.T) {
 
 // TestAFlowIsRepeated: each round makes another, and nothing stays behind.
 func TestAFlowIsRepeated(t *testing.T) {
-	within(t, newShelf(named("child", nil, step("c", "count n"))), func(r *rig) {
+	within(t, newCatalog(named("child", nil, step("c", "count n"))), func(r *rig) {
 		id := r.steps(call("poll", "child", nil, repeat(`result["c.n"] == "3"`, 10, 60)), step("last", "need poll c.n", needs("poll")))
 		v := r.want(id, domain.FlowSucceeded, "poll succeeded", "last succeeded")
 		if v.Result["last.got"] != "3" || r.words.ran("c") != 3 || v.Steps[0].Round != 3 {
@@ -296,7 +296,7 @@ func TestRoundsAreMadeOnce(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := faultyKeeper(t, seed, newShelf(named("child", nil, step("c", ""))))
+				r := faultyKeeper(t, seed, newCatalog(named("child", nil, step("c", ""))))
 				defer r.stop()
 				v := r.want(r.steps(step("poll", "set params.n 1", repeat(`params.n == "1" && false`, 3, 30), mayFail),
 					call("flow", "child", nil, repeat("false", 3, 0), mayFail), call("once", "child", nil),
@@ -316,7 +316,7 @@ func TestRoundsAreMadeOnce(t *testing.T) {
 
 // faultyKeeper is a node of which the keeper's commits are refused now and then, and their answers
 // lost.
-func faultyKeeper(t *testing.T, seed uint64, s *shelf) *rig {
+func faultyKeeper(t *testing.T, seed uint64, s *catalog) *rig {
 	under := memboard.Open()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &rig{T: t, board: under, words: newWords(), ctx: t.Context(), cancel: cancel}

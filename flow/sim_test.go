@@ -128,7 +128,7 @@ func (s *sim) start(i int) *simtest.Node {
 
 // simConfig has blueprints of which steps make flows: of jobs, of steps, of flows.
 func simConfig() flow.Config {
-	return flow.Config{Blueprints: newShelf(named("quick", nil, step("s0", "set x 1")), named("moody", nil, step("s0", "failonce"), step("s1", "crashonce")),
+	return flow.Config{Blueprints: newCatalog(named("quick", nil, step("s0", "set x 1")), named("moody", nil, step("s0", "failonce"), step("s1", "crashonce")),
 		named("steps", nil, step("s0", "sleep 20s"), step("s1", "", phase(1))),
 		named("deep", nil, call("s0", "moody", nil), call("s1", "steps", nil, each("[1, 2, 3]", 2))))}
 }

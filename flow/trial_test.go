@@ -315,7 +315,7 @@ func TestAFlowWithinIsPlayedAsItIsRun(t *testing.T) {
 		"crash":      {End: trial.Errored},
 	} {
 		t.Run(script, func(t *testing.T) {
-			within(t, newShelf(named("child", nil, step("work", script))), func(r *rig) {
+			within(t, newCatalog(named("child", nil, step("work", script))), func(r *rig) {
 				p := blueprint(step("a", ""), call("sub", "child", nil, needs("a")),
 					step("b", "", needs("sub"), func(s *domain.Step) { s.When = `needs.sub.result.rows == "7"` }), step("c", "", phase(1)))
 				v, err := r.flows.Wait(r.ctx, tenant, r.submit(flow.Request{Plan: p}), nil)

@@ -19,15 +19,15 @@ type cache[K comparable, V any] struct {
 
 	mu      sync.Mutex
 	answers map[K]answer[V]
-	flights map[K]*flight[V]
+	calls   map[K]*call[V]
 }
 
-// flight is one question to the board, for all who ask meanwhile: when an
+// call is one question to the board, for all who ask meanwhile: when an
 // answer has become old, the jobs of one claim ask for it all at once.
-type flight[V any] struct {
-	landed chan struct{} // closed when value and err are set
-	value  V
-	err    error
+type call[V any] struct {
+	done  chan struct{} // closed when value and err are set
+	value V
+	err   error
 }
 
 type answer[V any] struct {
@@ -37,7 +37,7 @@ type answer[V any] struct {
 }
 
 func newCache[K comparable, V any](load func(context.Context, K) (V, error)) *cache[K, V] {
-	return &cache[K, V]{load: load, answers: map[K]answer[V]{}, flights: map[K]*flight[V]{}}
+	return &cache[K, V]{load: load, answers: map[K]answer[V]{}, calls: map[K]*call[V]{}}
 }
 
 func (c *cache[K, V]) get(ctx context.Context, k K) (V, error) {
@@ -50,18 +50,18 @@ func (c *cache[K, V]) get(ctx context.Context, k K) (V, error) {
 			c.mu.Unlock()
 			return a.value, a.err
 		}
-		f, under := c.flights[k]
-		if !under {
-			f = &flight[V]{landed: make(chan struct{})}
-			c.flights[k] = f
+		f, asked := c.calls[k]
+		if !asked {
+			f = &call[V]{done: make(chan struct{})}
+			c.calls[k] = f
 		}
 		c.mu.Unlock()
-		if !under {
-			c.fly(ctx, k, f, now)
+		if !asked {
+			c.ask(ctx, k, f, now)
 			return f.value, f.err
 		}
 		select {
-		case <-f.landed:
+		case <-f.done:
 		case <-ctx.Done():
 			var none V
 			return none, ctx.Err()
@@ -73,23 +73,23 @@ func (c *cache[K, V]) get(ctx context.Context, k K) (V, error) {
 	}
 }
 
-// fly asks the board.
-func (c *cache[K, V]) fly(ctx context.Context, k K, f *flight[V], now time.Time) {
+// ask asks the board.
+func (c *cache[K, V]) ask(ctx context.Context, k K, f *call[V], now time.Time) {
 	f.err = context.Canceled // unless load returns
-	defer close(f.landed)
-	defer c.land(k, f, now)
+	defer close(f.done)
+	defer c.keep(k, f, now)
 	f.value, f.err = c.load(ctx, k)
 }
 
-// land keeps the answer, unless it was forgotten meanwhile: it may be of before
+// keep keeps the answer, unless it was forgotten meanwhile: it may be of before
 // the change.
-func (c *cache[K, V]) land(k K, f *flight[V], now time.Time) {
+func (c *cache[K, V]) keep(k K, f *call[V], now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.flights[k] != f {
+	if c.calls[k] != f {
 		return
 	}
-	delete(c.flights, k)
+	delete(c.calls, k)
 	if f.err != nil && !errors.Is(f.err, domain.ErrNotFound) {
 		return
 	}
@@ -100,12 +100,12 @@ func (c *cache[K, V]) land(k K, f *flight[V], now time.Time) {
 }
 
 // put keeps what the board answered when it was asked at an instant: nil or a
-// domain.ErrNotFound. Who asked a flight that is under way gets its answer, which
+// domain.ErrNotFound. Who waits for a call gets its answer, which
 // may be older, but no one later.
 func (c *cache[K, V]) put(k K, v V, err error, asked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.flights, k)
+	delete(c.calls, k)
 	if len(c.answers) >= cacheRoom {
 		clear(c.answers)
 	}
@@ -118,5 +118,5 @@ func (c *cache[K, V]) forget(k K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.answers, k)
-	delete(c.flights, k)
+	delete(c.calls, k)
 }

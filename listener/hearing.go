@@ -147,7 +147,7 @@ func (h *hearing) settle(ctx context.Context, o *one) (again bool, err error) {
 		return false, h.ended(ctx, o, o.outcome())
 	case errors.As(o.err, new(*work.UnknownTypeError)): // it waits, as for a blueprint that is gone: the event is right
 	case errors.Is(o.err, domain.ErrInvalid), errors.Is(o.err, domain.ErrLimit):
-		if err := h.bury(ctx, o); err != nil {
+		if err := h.deadLetter(ctx, o); err != nil {
 			return false, h.changed(ctx, err)
 		}
 		return false, h.ended(ctx, o, Dead)
@@ -193,8 +193,8 @@ func (h *hearing) changed(ctx context.Context, err error) error {
 	return err
 }
 
-// bury makes a dead letter of an event.
-func (h *hearing) bury(ctx context.Context, o *one) error {
+// deadLetter makes a dead letter of an event.
+func (h *hearing) deadLetter(ctx context.Context, o *one) error {
 	now := h.w.s.board.Now().UnixMilli()
 	key := layout.Listener(h.l.Name)
 	b := board.Batch{Space: layout.SpaceOf(h.tenant)}
