@@ -11,10 +11,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ramet-run/ramet/internal/testbinary"
 )
 
 // TestTheClusterRollsUnderLoad runs examples/cluster: three nodes on real servers are
-// stopped and started one after the other while jobs are handed in.
+// replaced one after the other, by a program of the next format, while jobs are handed in
+// and orders of a saga placed.
 func TestTheClusterRollsUnderLoad(t *testing.T) {
 	missing := []string{}
 	for _, program := range []string{"redis-server", "python3", "curl", "setpriv"} {
@@ -40,7 +43,12 @@ func TestTheClusterRollsUnderLoad(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "./run", "roll")
+	next, err := testbinary.Build("-tags", "grpcnotrace,format_next")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(next) })
+	cmd := exec.CommandContext(ctx, "./run", "roll", filepath.Join(next, "ramet"))
 	cmd.Dir = "../../examples/cluster"
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "PATH="+bin+":"+programs+":"+os.Getenv("PATH"))
 	var out, errs bytes.Buffer
@@ -52,6 +60,7 @@ func TestTheClusterRollsUnderLoad(t *testing.T) {
 	}
 	for _, want := range []string{
 		`(?m)^\d+ calls: 0 failed$`,
+		`(?m)^[1-9]\d* orders: [1-9]\d* paid once$`,
 		`(?m)^[1-9]\d* were asked again at another node$`, // else no node was away
 	} {
 		if !regexp.MustCompile(want).Match(out.Bytes()) {
