@@ -38,7 +38,7 @@ type ratio struct {
 // Of what is less steady a ratio may be worse by more: measures with several processes, or of few jobs.
 const loose = 1.25
 
-var unsteady = []string{"worker", "each", "durable", "traces"}
+var unsteady = []string{"worker", "each", "durable", "traces", "nodes"}
 
 func (r ratio) slack() float64 {
 	if slices.Contains(unsteady, r.ours.measure) {
@@ -94,6 +94,8 @@ var ratios = []ratio{
 		cost{"durable", "pebble", 10_000, "rhai_cpu_us_per_job"}, cost{"durable", "pebble", 10_000, "rhai_plain_cpu_us_per_job"}},
 	{"job in a trace that is sent, embedded / in none",
 		cost{"traces", "pebble", 120_000, "all_cpu_us_per_job"}, cost{"traces", "pebble", 120_000, "plain_cpu_us_per_job"}},
+	{"submit, claim and finish on one queue by eight nodes, etcd / by one",
+		cost{"nodes", "etcd", 2_000, "cpu_us_per_cycle_8"}, cost{"nodes", "etcd", 2_000, "cpu_us_per_cycle_1"}},
 }
 
 // least has the least that each cost has been found at.
