@@ -405,6 +405,45 @@ func TestAResumeWhileThePauseIsSeen(t *testing.T) {
 	})
 }
 
+// TestARoundThatEndsWhileItIsLookedAt ends a round after it was looked at, and before the next look is set: the end
+// sets the alarm to the very instant at which it stands.
+func TestARoundThatEndsWhileItIsLookedAt(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		e := work.New(b, work.Config{})
+		n := clockwork.NewRoutines(b, e, nil)
+		look := func(n *clockwork.Routines) time.Time {
+			at, set, err := b.AlarmOf(t.Context(), 1, "routine:sync:1.0")
+			if err != nil || !set {
+				t.Fatalf("its alarm is not set, %v", err)
+			}
+			time.Sleep(time.Until(at))
+			if _, err := n.HandleAlarm(t.Context(), board.Alarm{Space: 1, Name: "routine:sync:1.0", At: at}); err != nil {
+				t.Fatal(err)
+			}
+			return at
+		}
+		if _, err := n.Apply(t.Context(), 1, routine("sync"), 1); err != nil {
+			t.Fatal(err)
+		}
+		look(n) // begins the round
+		worker := domain.Worker{Context: 1, Actor: 1, Name: "w"}
+		got, err := e.ClaimFor(t.Context(), worker, domain.WorkerAsk{Types: []domain.ScriptType{"go"}})
+		if err != nil || len(got) != 1 {
+			t.Fatalf("got %d jobs, %v", len(got), err)
+		}
+		ended := clockwork.NewRoutines(late(b, func() {
+			end := domain.AttemptEnd{HeldAttempt: domain.HeldAttempt{Caller: 1, ID: got[0].Job.ID, Attempt: got[0].Attempt}, Verdict: domain.VerdictSucceeded}
+			if _, errs, err := e.FinishFor(t.Context(), worker, []domain.AttemptEnd{end}); err != nil || errs[0] != nil {
+				t.Fatal(err, errs)
+			}
+		}), e, nil)
+		looked := look(ended)
+		if at, _, err := b.AlarmOf(t.Context(), 1, "routine:sync:1.0"); err != nil || !at.Equal(looked) {
+			t.Errorf("the next look is %v after the end, %v", at.Sub(looked), err)
+		}
+	})
+}
+
 func TestARoutineThatHadManyScalesIsDeleted(t *testing.T) {
 	bubble(t, func(t *testing.T, b *memboard.Board) {
 		n := clockwork.NewRoutines(b, work.New(b, work.Config{}), nil)
