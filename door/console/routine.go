@@ -21,6 +21,7 @@ func (v *visit) routinePage() error {
 	b := &detailBody{Title: r.Name, State: st, Facts: v.routineFacts(r),
 		Links: v.toMake(v.may(api.RoutineApply.Operation) && v.mayRewriteRoutine(r) == nil, "Change", "routine/edit"+with("name", name))}
 	at := func(key string) string { return v.path("routine") + with("name", name, "tab", key) }
+	command := v.command("routine", "show", r.Name)
 	var key string
 	key, b.Tabs = v.tabsOf(at, "stands", "How it stands", "rounds", "Rounds", "definition", "Definition", "history", "History")
 	switch key {
@@ -28,6 +29,7 @@ func (v *visit) routinePage() error {
 		b.Sections = v.routineStands(r)
 	case "rounds":
 		b.Sections, err = v.routineRounds(r, at(key))
+		command = v.command("job", "list", "--where", roundsWhere(r.Name))
 	case "definition":
 		b.Sections = routineDefinition(r)
 	case "history":
@@ -38,7 +40,7 @@ func (v *visit) routinePage() error {
 	if err != nil {
 		return err
 	}
-	v.render(nethttp.StatusOK, page{Title: r.Name, Noun: "Schedules", Command: v.command("routine", "show", r.Name), Body: b, Follow: lists("routine"),
+	v.render(nethttp.StatusOK, page{Title: r.Name, Noun: "Schedules", Command: command, Body: b, Follow: lists("routine"),
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Routines", v.path("routines")}, {r.Name, ""}}, Sentence: v.routineSentence(r)})
 	return nil
 }
@@ -117,13 +119,9 @@ func (v *visit) routineStands(r *domain.Routine) []section {
 		} else if i.BeganMs != 0 {
 			took = v.took(i.BeganMs, 0)
 		}
-		next := i.NextMs
-		if r.Paused || i.Job != "" {
-			next = 0
-		}
 		t.Rows = append(t.Rows, row{Link: v.jobLink(job), Cells: []entry{words(i.Name), chip(st), countOf(i.Round), linkTo(job, v.jobLink(job)),
 			when(v.at(i.BeganMs)),
-			words(took), when(v.at(next)), countOf(int64(i.Failures)), words(why)}})
+			words(took), when(v.nextRound(r, i)), countOf(int64(i.Failures)), words(why)}})
 		if i.Checkpoint != "" {
 			saved = append(saved, pair{i.Name, i.Checkpoint})
 		}
@@ -135,6 +133,15 @@ func (v *visit) routineStands(r *domain.Routine) []section {
 	return list
 }
 
+// nextRound is when the next round of an instance begins that rests, also of a paused routine: resumed before,
+// it begins then. Once that time has gone by there is none.
+func (v *visit) nextRound(r *domain.Routine, i *domain.RoutineInstance) moment {
+	if i.Job != "" || r.Paused && i.NextMs <= v.now.UnixMilli() {
+		return moment{}
+	}
+	return v.at(i.NextMs)
+}
+
 // routineRounds are the jobs of its rounds that are on the board, newest first.
 func (v *visit) routineRounds(r *domain.Routine, here string) ([]section, error) {
 	found, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, Cursor: v.r.FormValue("cursor"), Limit: pageRows,
@@ -142,8 +149,7 @@ func (v *visit) routineRounds(r *domain.Routine, here string) ([]section, error)
 	if err != nil {
 		return nil, err
 	}
-	t := &table{Name: "Rounds", Head: []column{{"Job", "id"}, {"State", ""}, {"Instance", "name"}, {"Round", "num"}, {"Began", ""},
-		{"Took", "num"}, {"Why", "why"}}}
+	t := &table{Name: "Rounds", Head: []column{{"Job", "id"}, {"State", ""}, {"Instance", "name"}, {"Began", ""}, {"Took", "num"}, {"Why", "why"}}}
 	for _, j := range found.Jobs {
 		row1 := v.jobRow(j)
 		instance := ""
@@ -152,16 +158,26 @@ func (v *visit) routineRounds(r *domain.Routine, here string) ([]section, error)
 				instance = domain.InstanceName(r.Name, p)
 			}
 		}
-		t.Rows = append(t.Rows, row{Link: row1.Link, Cells: []entry{linkTo(row1.Key, row1.Link), chip(row1.State), words(instance), words(j.Params["round"]),
+		t.Rows = append(t.Rows, row{Link: row1.Link, Cells: []entry{linkTo(row1.Key, row1.Link), chip(row1.State), words(instance),
 			when(v.at(cmp.Or(j.StartedMs, int64(j.CreatedAt)*1000))), words(row1.Took), words(row1.Why)}})
 	}
-	p := pager{}
-	if found.Next != "" {
-		p.Next = here + "&cursor=" + urlEscape(found.Next)
+	// The list is of all jobs: that there are more of them does not mean that there are more rounds.
+	seen, _ := strconv.Atoi(v.r.FormValue("seen")) // what is no number is none
+	seen += len(t.Rows)
+	var begun int64
+	for i := range r.Instances {
+		begun += r.Instances[i].Round
 	}
-	none := "No round of it is on the board. The archive may have more."
-	if found.Next != "" {
-		none = "None of the jobs that were looked through is a round of it; there are more."
+	p, none := pager{}, "No round of it is on the board. The archive may have more."
+	if seen > len(t.Rows) {
+		none = "No more rounds of it are on the board. The archive may have more."
+	}
+	if found.Next != "" && int64(seen) < begun {
+		p.Next = here + fmt.Sprintf("&seen=%d&cursor=%s", seen, urlEscape(found.Next))
+		none = "Of the " + grouped(found.Looked) + " jobs that this page has looked through none is a round of it. Further ones may be."
+	}
+	if v.r.FormValue("cursor") != "" {
+		p.First = here
 	}
 	return []section{{Table: t, Pager: p, None: noneOf(len(t.Rows), none)}}, nil
 }
@@ -210,7 +226,7 @@ func (v *visit) routineActions(r *domain.Routine) (list []action) {
 	every := short(r.EveryOr().Time())
 	if r.Paused {
 		add(api.RoutineResume.Operation, action{Name: "Resume", Verb: "Resume the routine", Primary: true,
-			Will: "Its next round begins at once; after that, each " + every + " after the one before has ended."})
+			Will: v.whenResumed(r) + " After that, each begins " + every + " after the one before has ended."})
 	} else {
 		add(api.RoutineRun.Operation, action{Name: "Run now", Verb: "Begin the next round", Will: "The next round of " + counted(len(r.Instances),
 			"instance", "instances") + " begins now, instead of at its time. A round under way is let end first."})
@@ -220,6 +236,23 @@ func (v *visit) routineActions(r *domain.Routine) (list []action) {
 	add(api.RoutineDelete.Operation, action{Name: "Delete", Verb: "Delete the routine",
 		Will: "The routine leaves the board with its checkpoints. A round under way is let end, and the jobs of its rounds stay. This cannot be undone."})
 	return list
+}
+
+// whenResumed says when the next round of a paused routine begins. The time that was set before still counts.
+func (v *visit) whenResumed(r *domain.Routine) string {
+	var first, last int64
+	for i := range r.Instances {
+		if in := &r.Instances[i]; in.Job == "" {
+			first, last = min(cmp.Or(first, in.NextMs), in.NextMs), max(last, in.NextMs)
+		}
+	}
+	switch now := v.now.UnixMilli(); {
+	case last <= now:
+		return "Its next round begins at once, or when the one under way has ended."
+	case first > now:
+		return "Its next round begins in " + v.at(first).Ago + ", as it would have without the pause."
+	}
+	return "Instances whose time has gone by begin their next round at once, the others at theirs, the last in " + v.at(last).Ago + "."
 }
 
 // actOnRoutine does what a person asked of a routine.

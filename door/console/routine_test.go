@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,70 @@ func TestRoutinesSayHowTheyStand(t *testing.T) {
 		b.has(a, append(want, "ramet routine show "+name+" --context 7")...)
 		b.hasNot(a, "Pause the routine", ">Change<")
 	}
+}
+
+// TestAPausedRoutineSaysWhenItGoesOn: the time that was set before its pause still counts, as long as it has not gone by.
+func TestAPausedRoutineSaysWhenItGoesOn(t *testing.T) {
+	r := newRig(t)
+	later, gone := time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(-time.Hour).UnixMilli()
+	for name, next := range map[string][]int64{"rests": {later, later}, "passed": {gone, gone}, "both": {gone, later}} {
+		r.routine(domain.Routine{Name: name, Script: "say hello", Scale: 2, Paused: true})
+		for i, at := range next {
+			r.setRound(name, domain.RoutinePart{Scale: 2, Index: i}, domain.RoutineInstance{Round: 4, NextMs: at})
+		}
+	}
+	b := r.as(admin)
+	list := b.get(200, path("routines"))
+	if n := strings.Count(list.text, ">in 59 m"); n != 2 {
+		t.Errorf("%d routines have a next round, want rests and both: %s", n, mainOf(list.text))
+	}
+	for name, want := range map[string]struct {
+		says string
+		next int
+	}{"rests": {"Its next round begins in 59 m", 2}, "passed": {"Its next round begins at once", 0}, "both": {"the others at theirs, the last in 59 m", 1}} {
+		a := b.get(200, path("routine?name=%s", name))
+		b.has(a, want.says)
+		if n := strings.Count(a.text, ">in 59 m"); n != want.next {
+			t.Errorf("%s: %d instances have a next round, want %d: %s", name, n, want.next, mainOf(a.text))
+		}
+	}
+}
+
+// TestRoundsEndWithTheLast: that the board has more jobs does not mean that it has more rounds.
+func TestRoundsEndWithTheLast(t *testing.T) {
+	r := newRig(t)
+	r.routine(domain.Routine{Name: "sync", Script: "say hello", Paused: true})
+	// One page of a list looks at 500 jobs, and at 2,000 at the most.
+	var jobs []api.JobInput
+	for range 2100 {
+		jobs = append(jobs, api.JobInput{Job: domain.Job{Script: "x", ScriptType: "words", NotBefore: time.Now().Add(time.Hour).UnixMilli()}})
+	}
+	for part := range slices.Chunk(jobs, 100) {
+		do(r, admin, api.JobSubmit, api.SubmitParams{Context: 7, JobInputs: api.JobInputs{Jobs: part}})
+	}
+	round := func(key string) {
+		b := board.Batch{Space: layout.SpaceOf(7)}
+		if err := r.board.Commit(t.Context(), *b.Set(key, board.Field{Name: layout.JobRoutine, Value: "sync:1.0"})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round("job:10:2100")
+	r.setRound("sync", domain.RoutinePart{Scale: 1}, domain.RoutineInstance{Round: 1})
+	b := r.as(admin)
+	a := b.get(200, path("routine?name=sync&tab=rounds"))
+	b.has(a, "job:10:2100")
+	b.hasNot(a, "next page")
+
+	round("job:10:1")
+	r.setRound("sync", domain.RoutinePart{Scale: 1}, domain.RoutineInstance{Round: 2})
+	a = b.get(200, path("routine?name=sync&tab=rounds"))
+	b.has(a, "job:10:2100", "next page")
+	b.hasNot(a, "job:10:1<")
+	_, at, _ := strings.Cut(a.text, `<a href="/console/c/7/routine?name=sync&amp;tab=rounds&amp;seen=1&amp;cursor=`)
+	at, _, _ = strings.Cut(at, `"`)
+	a = b.get(200, path("routine?name=sync&tab=rounds&seen=1&cursor=%s", at))
+	b.has(a, "job:10:1<", "first page")
+	b.hasNot(a, "next page")
 }
 
 // TestARoutineIsMadeChangedRunPausedAndDeleted by what a person clicks.

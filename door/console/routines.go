@@ -80,8 +80,8 @@ func (v *visit) routineRow(r *domain.Routine) row {
 		rounds += in.Round
 		if in.Job != "" {
 			jobs = append(jobs, in.Job)
-		} else if in.NextMs != 0 && !r.Paused && (next == 0 || in.NextMs < next) {
-			next = in.NextMs
+		} else if at := v.nextRound(r, in).Ms; at != 0 && (next == 0 || at < next) {
+			next = at
 		}
 	}
 	under := entry{}
