@@ -24,6 +24,9 @@ var flowTabs = []struct{ Key, Name string }{
 	{"graph", "Graph"}, {"gantt", "Gantt"}, {"steps", "Steps"}, {"logs", "Logs"}, {"data", "Params & result"}, {"files", "Files"}, {"history", "History"},
 }
 
+// flowCommands show what a tab shows; of the others `flow show` does.
+var flowCommands = map[string][]string{"logs": {"flow", "logs"}, "files": {"flow", "artifacts", "list"}}
+
 // flowBody is what a flow's page shows.
 type flowBody struct {
 	Flow  domain.FlowView  // with the steps that are shown
@@ -129,7 +132,7 @@ func (v *visit) flowPage() error {
 	if err := v.fillTab(body); err != nil {
 		return err
 	}
-	pg := page{Title: body.Name, Noun: "Flows", Command: v.command("flow", "show", strconv.Itoa(int(p.Flow))), Body: body,
+	pg := page{Title: body.Name, Noun: "Flows", Command: v.commandOf("flow", body.Tab, flowCommands, strconv.Itoa(int(p.Flow))), Body: body,
 		Crumbs: []crumb{{"Flows", v.path("flows")}}}
 	if body.State.Class == succeeded {
 		body.Actions = v.flowActions(&f)

@@ -23,6 +23,9 @@ const logPage = 2000
 var jobTabs = []struct{ Key, Name string }{{"log", "Log"}, {"memory", "Remembered"}, {"data", "Params & result"}, {"script", "Script"},
 	{"files", "Files"}, {"history", "History"}}
 
+// jobCommands show what a tab shows; of the others `job show` does.
+var jobCommands = map[string][]string{"log": {"job", "logs"}, "memory": {"job", "history"}, "files": {"job", "artifacts", "list"}}
+
 // jobBody is what a job's page shows.
 type jobBody struct {
 	Job   *domain.Job
@@ -90,7 +93,7 @@ func (v *visit) jobPage() error {
 	if err := v.fillJobTab(p, b); err != nil {
 		return err
 	}
-	pg := page{Title: "Job " + p.Key().String(), Noun: "Jobs", Command: v.command("job", "show", p.Key().String()), Body: b,
+	pg := page{Title: "Job " + p.Key().String(), Noun: "Jobs", Command: v.commandOf("job", b.Tab, jobCommands, p.Key().String()), Body: b,
 		Crumbs: []crumb{{"Jobs", v.path("jobs")}}}
 	if j.Status != domain.JobFinished { // of one that ended well there is nothing to say
 		pg.Sentence = v.jobSentence(j, x, b.State)

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -169,6 +170,15 @@ func (v *visit) command(words ...string) string {
 		line += " --context " + contextName(v.tenant)
 	}
 	return line
+}
+
+// commandOf is the command line of the view of a thing that a tab is; `NOUN show` where there is none of its own.
+func (v *visit) commandOf(noun, tab string, ofTabs map[string][]string, thing ...string) string {
+	words, own := ofTabs[tab]
+	if !own {
+		words = []string{noun, "show"}
+	}
+	return v.command(slices.Concat(words, thing)...)
 }
 
 // quoted is a word as a shell takes it for itself alone. What acts in a terminal is left

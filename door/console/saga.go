@@ -139,7 +139,7 @@ func (v *visit) sagaPage() error {
 	case "lag":
 		var lags api.SagaLags
 		lags, err = call(v, api.SagaLag, api.NameSagaParams{Context: v.tenant.ID, Name: name})
-		b.Lags = lags.Lags
+		b.Lags, command = lags.Lags, v.command("saga", "lag", name)
 	}
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func TestASagaWithItsInstances(t *testing.T) {
 	b.has(b.get(200, path("sagas/order?where=")+url.QueryEscape(`state == "shipped"`)), "No instance is like that")
 	b.has(b.get(200, path("sagas/order?tab=states")), "States and the ways between them", "held to open: Freed<", `href="/console/c/7/sagas/order?state=open"`,
 		"handles Held, Shipped; defers Freed; ignores all others", "after 2 h 00 m: Late", "succeeded")
-	b.has(b.get(200, path("sagas/order?tab=lag")), "AGGREGATE_EVENTS")
+	b.has(b.get(200, path("sagas/order?tab=lag")), "AGGREGATE_EVENTS", "ramet saga lag order --context 7")
 	b.get(404, path("sagas/nowhere"))
 
 	// It is paused or not: one of the two is offered.
@@ -80,7 +80,7 @@ func TestASagaWithItsInstances(t *testing.T) {
 	b.has(a, "held → open", "open → held", "open to held: Held, taken as number 2, 4", "held to open: Freed, taken as number 3",
 		"<title>held, running, is here now", `class="edge" d="M482 `, "open to shipped: Shipped<", "ends, succeeded", `data-live="/console/live?page=`, "Pause",
 		"ramet saga history order ann --context 7")
-	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=data")), "&#34;last&#34;: &#34;Held&#34;")
+	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=data")), "&#34;last&#34;: &#34;Held&#34;", "ramet saga show order ann --context 7")
 	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=steps")), "It has asked for no effect")
 	b.post(200, path("sagas/order/pause"), "id", "ann")
 	testwait.Until(t, "it is paused", func() bool { return strings.Contains(b.get(200, path("sagas/order/instance?id=ann")).text, "Resume") })

@@ -58,6 +58,9 @@ func (v *visit) instanceParams() api.InstanceParams {
 	return api.InstanceParams{Context: v.tenant.ID, Name: v.r.PathValue("saga"), Correlation: v.r.FormValue("id")}
 }
 
+// instanceCommands show what a tab shows; of the others `saga show` does.
+var instanceCommands = map[string][]string{"history": {"saga", "history"}}
+
 // instanceTabs are the tabs of an instance's page.
 var instanceTabs = []struct{ Key, Name string }{{"history", "History"}, {"steps", "Effects & outbox"}, {"data", "Data"}}
 
@@ -134,7 +137,7 @@ func (v *visit) instancePage() error {
 	if err := v.fillInstance(b, p, i, &x, lines); err != nil {
 		return err
 	}
-	pg := page{Title: p.Name + " " + p.Correlation, Noun: "Sagas", Command: v.command("saga", "history", p.Name, p.Correlation), Body: b,
+	pg := page{Title: p.Name + " " + p.Correlation, Noun: "Sagas", Command: v.commandOf("saga", b.Tab, instanceCommands, p.Name, p.Correlation), Body: b,
 		Crumbs: []crumb{{"Sagas", v.path("sagas")}, {p.Name, v.sagaPath(p.Name)}, {p.Correlation, ""}}}
 	if b.State.Class != succeeded {
 		pg.Sentence = &sentence{State: b.State, Text: upper(x.Text) + ".", Since: v.at(cmp.Or(i.EndedMs, x.SinceMs)), Ended: i.EndedMs != 0,

@@ -23,6 +23,9 @@ func (c *Console) mountSchedule() {
 	c.inContext("POST schedule/{act}", (*visit).actOnSchedule)
 }
 
+// scheduleCommands show what a tab shows; of the others `schedule show` does.
+var scheduleCommands = map[string][]string{"times": {"schedule", "next"}}
+
 func (v *visit) schedulePage() error {
 	name := v.r.FormValue("name")
 	s, err := call(v, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: v.tenant.ID, Name: name}, N: scheduleTimes})
@@ -52,7 +55,7 @@ func (v *visit) schedulePage() error {
 	if err != nil {
 		return err
 	}
-	pg := page{Title: s.Name, Noun: "Schedules", Command: v.command("schedule", "show", s.Name), Body: b, Follow: lists("schedule", "flow"),
+	pg := page{Title: s.Name, Noun: "Schedules", Command: v.commandOf("schedule", key, scheduleCommands, s.Name), Body: b, Follow: lists("schedule", "flow"),
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {s.Name, ""}}, Sentence: v.scheduleSentence(&s)}
 	pg.Sentence.Actions = v.scheduleActions(&s.Schedule)
 	v.render(nethttp.StatusOK, pg)
