@@ -32,11 +32,14 @@ func queuesOf(runners []domain.Runner, jobs []*domain.Job, now time.Time) map[do
 		return queues[t]
 	}
 	for _, r := range runners {
+		_, off := r.OffDuty(domain.RoleRunner)
 		for _, s := range r.Serves {
 			q := of(s.ScriptType)
 			switch {
 			case !s.Served:
 				q.why = s.Why
+			case off:
+				q.why = "rules have taken the duty of a runner from node " + r.Node + ": see `ramet duty show`"
 			case r.Node == "" || r.Alive(now):
 				q.served++
 				q.slots, q.taken = q.slots+s.Slots, q.taken+s.Taken
@@ -77,7 +80,7 @@ func (v *visit) queuesPage() error {
 		case q.served == 0 && q.waiting > 0:
 			st = state{"nobody takes it", errored}
 			s = &sentence{State: st, Text: counted(q.waiting, "job of type "+string(name)+" waits", "jobs of type "+string(name)+" wait") +
-				", and no runner that is alive takes that type: " +
+				", and no runner that is there takes that type: " +
 				cmp.Or(q.why, "start a node or a worker that serves it") + "."}
 		case q.served == 0:
 			st = state{"not served", skipped}
