@@ -130,6 +130,7 @@ func (v *visit) overviewPage() error {
 	}
 	for i := range alive {
 		row := v.flowRow(&alive[i])
+		row.Why = cmp.Or(row.Why, v.whyWaits(&alive[i]))
 		for _, n := range b.Needs {
 			if n.Link == row.Link {
 				row.State = n.State

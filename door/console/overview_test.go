@@ -215,7 +215,7 @@ func TestTheOverviewSaysWhatADecisionAsks(t *testing.T) {
 	testwait.Until(t, "two steps wait for somebody", func() bool {
 		return len(do(r, admin, api.FlowExplain, api.FlowParams{Context: 7, Flow: 1}).WaitsFor) == 2
 	})
-	b.has(b.get(200, path("")), "Approve or reject step decision: Pay &lt;5&gt;?; step second")
+	b.has(b.get(200, path("")), "Approve or reject step decision: Pay &lt;5&gt;?; step second", ">somebody has to decide<")
 }
 
 // TestWhatRunsIsNoDecision: a flow that waits for a decision names what runs beside it, too.
