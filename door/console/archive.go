@@ -116,7 +116,7 @@ func (v *visit) archivePage() error {
 		b.Filters = append(b.Filters, v.choice("archive", k.name, "kind", k.kind))
 	}
 	b.Filters = append(b.Filters, v.choice("archive", "Went wrong", "status", string(domain.JobError)))
-	t := table{Name: "Archive", Head: []column{{"What", "id"}, {"Kind", ""}, {"State", ""}, {"Blueprint", "name"}, {"Trigger", "name"}, {"Type", "name"},
+	t := table{Name: "Archive", Head: []column{{"What", "id"}, {"Kind", ""}, {"State", ""}, {"Blueprint", "name"}, {"Trigger", "trigger"}, {"Type", "name"},
 		{"Ended", ""}, {"Took", "num"}, {"By", ""}}}
 	for i := range found.Records {
 		r := &found.Records[i]

@@ -114,7 +114,7 @@ type comparison struct {
 }
 
 func (c *comparison) columns(first string) []column {
-	return []column{{first, "name"}, {"Flow " + strconv.Itoa(int(c.a.ID)), "name"}, {"Flow " + strconv.Itoa(int(c.b.ID)), "name"}}
+	return []column{{first, "name"}, {"Flow " + strconv.Itoa(int(c.a.ID)), "of"}, {"Flow " + strconv.Itoa(int(c.b.ID)), "of"}}
 }
 
 // heads are the runs themselves.
@@ -213,8 +213,8 @@ func (c *comparison) steps() section {
 		})
 		list, s.Intro = list[:compareSteps], "Of "+strconv.Itoa(n)+" steps these are "+strconv.Itoa(compareSteps)+", first those that ended otherwise."
 	}
-	s.Table = &table{Name: "Steps", Head: []column{{"Step", "name"}, {"Flow " + strconv.Itoa(int(c.a.ID)), ""}, {"took", "num"},
-		{"Flow " + strconv.Itoa(int(c.b.ID)), ""}, {"took", "num"}, {"What differs", "why"}}}
+	s.Table = &table{Name: "Steps", Head: []column{{"Step", "name"}, {"Flow " + strconv.Itoa(int(c.a.ID)), "of"}, {"took", "num"},
+		{"Flow " + strconv.Itoa(int(c.b.ID)), "of"}, {"took", "num"}, {"What differs", "why"}}}
 	for i := range list {
 		p := &list[i]
 		r := row{Cells: []entry{linkTo(p.name, c.v.path("flows/%d", c.b.ID)+query("step", p.name))}}

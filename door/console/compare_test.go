@@ -25,7 +25,7 @@ func TestTwoRunsAreCompared(t *testing.T) {
 	b := r.as(reader)
 	a := b.get(200, path("flows/compare?a=%d&b=%d", well, bad))
 	b.has(a, "count mon and count tue", "2 steps ended otherwise. The first: a succeeded in flow 1, and failed in flow 2.", "closed", "&lt;b&gt;3&lt;/b&gt;",
-		"1 more value is the same.", "exit code 3", "ramet flow show 1 --context 7; ramet flow show 2 --context 7")
+		"1 more value is the same.", "exit code 3", `class="of" data-of="Flow 2"`, "ramet flow show 1 --context 7; ramet flow show 2 --context 7")
 	b.has(b.get(200, path("flows/compare?b=%d", bad)), "count mon and count tue") // the run before
 	b.has(b.get(404, path("flows/compare?b=%d", well)), "there is no earlier run")
 	b.has(b.get(200, path("flows/compare?a=1&b=1")), "All steps ended alike.", "They were given the same.", "Their results are the same.")

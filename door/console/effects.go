@@ -40,7 +40,7 @@ func (v *visit) effectsPage() error {
 		return err
 	}
 	want := v.r.FormValue("state")
-	t := table{Name: "Effects", Head: []column{{"Effect", "name"}, {"State", ""}, {"Kind", ""}, {"Target", "name"}, {"In flight", "num"}, {"Called by jobs",
+	t := table{Name: "Effects", Head: []column{{"Effect", "name"}, {"State", ""}, {"Kind", ""}, {"Target", "name"}, {"In flight", "num"}, {"Called\u00a0by jobs",
 		"num"}, {"Commands waiting", "num"}, {"Why", "why"}}}
 	b := &listBody{Title: "Effects", Intro: "Calls to the outside that this node does for sagas and flows, and how their targets answer.",
 		Filtered: want != "", All: v.path("effects"),

@@ -27,8 +27,16 @@ func momentOf(ms int64, now time.Time) moment {
 	}
 	t := time.UnixMilli(ms)
 	d := now.Sub(t)
-	return moment{Ms: ms, Ago: span(d.Abs()), In: d < 0, Exact: t.Format("2006-01-02 15:04:05.000 MST"),
+	return moment{Ms: ms, Ago: farOff(d.Abs()), In: d < 0, Exact: t.Format("2006-01-02 15:04:05.000 MST"),
 		Clock: t.Format("15:04:05.000"), ISO: t.UTC().Format("2006-01-02T15:04:05.000Z")}
+}
+
+// farOff is how far an instant is: of ten minutes and more nobody wants the seconds.
+func farOff(d time.Duration) string {
+	if d >= 10*time.Minute && d < time.Hour {
+		return fmt.Sprintf("%d m", int(d.Minutes()))
+	}
+	return span(d)
 }
 
 // span is a length of time in one unit, or two where one would say too little.

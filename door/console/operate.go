@@ -137,6 +137,7 @@ func (v *visit) runnersPage() error {
 			}
 		}
 		_, off := r.OffDuty(domain.RoleRunner)
+		there := false
 		switch {
 		case r.SeenMs == 0 && r.Node != "":
 			st = state{"stopped", skipped}
@@ -146,6 +147,7 @@ func (v *visit) runnersPage() error {
 			st = state{"off duty", held}
 		default:
 			alive++
+			there = true
 		}
 		var serves, levels []string
 		taken, room := 0, 0
@@ -159,7 +161,9 @@ func (v *visit) runnersPage() error {
 				levels = append(levels, string(s.Level))
 			}
 		}
-		busy, slots = busy+taken, slots+room
+		if there {
+			busy, slots = busy+taken, slots+room
+		}
 		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(name), words(kind), chip(st), words(strings.Join(serves, ", ")),
 			words(strings.Join(levels, ", ")),
 			countOf(int64(taken)), countOf(int64(room)), when(v.at(r.SeenMs))}})
@@ -210,7 +214,7 @@ func (v *visit) nodesPage() error {
 		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(n.Name), chip(st), words(n.Version), words(n.Host), words(n.Durability), words(strings.Join(off,
 			", ")), when(v.at(n.StartedMs)), when(v.at(n.SeenMs))}})
 	}
-	stores := table{Name: "What this node stands on", Head: []column{{"Of " + info.Name, "name"}, {"State", ""}, {"Kind", "name"},
+	stores := table{Name: "What " + info.Name + " stands on", Head: []column{{"Store", "name"}, {"State", ""}, {"Kind", "name"},
 		{"Acknowledged writes survive", "name"}, {"Why", "why"}}}
 	for _, s := range [...]struct{ what, kind, survives, away string }{{"board", info.Board, info.Durability, info.BoardError}, {"archive", info.Archive,
 		info.ArchiveDurability, info.ArchiveError},

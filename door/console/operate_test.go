@@ -43,7 +43,7 @@ func TestRunnersAndNodesAreListed(t *testing.T) {
 	do(r, domain.Operator, api.ContextCreate, api.CreateContextParams{Tenant: domain.Tenant{ID: 1, Admins: []domain.ActorID{domain.Operator}}})
 	b = r.as(domain.Operator)
 	b.has(b.get(200, "c/1/operate"), "operate/nodes")
-	b.has(b.get(200, "c/1/operate/nodes"), "What this node stands on", "memory", "board", "ramet node list")
+	b.has(b.get(200, "c/1/operate/nodes"), "What n1 stands on", "memory", "board", "ramet node list")
 }
 
 func TestABanIsSetAndLifted(t *testing.T) {

@@ -23,8 +23,8 @@ func TestCommandsAreQuotedForAShell(t *testing.T) {
 }
 
 func TestSpans(t *testing.T) {
-	for ms, want := range map[int64]string{0: "0 ms", 999: "999 ms", 1500: "1.5 s", 59_999: "59 s", 61_000: "1 m 01 s", 3_700_000: "1 h 01 m",
-		3 * 86_400_000: "3 d"} {
+	for ms, want := range map[int64]string{0: "0 ms", 999: "999 ms", 1500: "1.5 s", 59_999: "59 s", 61_000: "1 m 01 s", 599_999: "9 m 59 s", 725_000: "12 m",
+		3_700_000: "1 h 01 m", 3 * 86_400_000: "3 d"} {
 		if got := momentOf(1_000_000_000_000-ms, time.UnixMilli(1_000_000_000_000)).Ago; got != want {
 			t.Errorf("%d ms: got %s, want %s", ms, got, want)
 		}

@@ -58,7 +58,7 @@ func TestRoutinesSayHowTheyStand(t *testing.T) {
 	list := b.get(200, path("routines"))
 	b.has(list, "3 routines of 8 went wrong the last time.", `href="/console/c/7/routine?name=calm"`, `href="/console/c/7/jobs/20/8"`, "5m",
 		"too loud", "for &lt;b&gt;all&lt;/b&gt;")
-	b.hasNot(list, "at 900", "For the whole board")
+	b.hasNot(list, "at 900", "What the nodes do for the whole board")
 	failing := b.get(200, path("routines?state=failing"))
 	b.has(failing, "name=bad", "name=many")
 	b.hasNot(failing, "name=calm")

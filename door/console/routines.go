@@ -98,7 +98,7 @@ func (v *visit) routineRow(r *domain.Routine) row {
 
 // maintenanceTable is what the nodes do for the whole board, which the operator sees.
 func (v *visit) maintenanceTable(list []domain.MaintenanceService) table {
-	t := table{Name: "What the nodes do for all", Head: []column{{"For the whole board", "name"}, {"State", ""}, {"Every", ""}, {"Done by", "id"}, {"Since", ""},
+	t := table{Name: "What the nodes do for the whole board", Head: []column{{"Service", "name"}, {"State", ""}, {"Every", ""}, {"Done by", "id"}, {"Since", ""},
 		{"Why", "why"}}}
 	for _, s := range list {
 		every := "by itself"

@@ -176,7 +176,7 @@ func (v *visit) scheduleFlows(s *domain.Schedule, here string) ([]section, error
 	if err != nil {
 		return nil, err
 	}
-	t := &table{Name: "Flows", Head: []column{{"Flow", "id"}, {"State", ""}, {"Trigger", "name"}, {"Why", "why"}, {"Made", ""}, {"Took", "num"}}}
+	t := &table{Name: "Flows", Head: []column{{"Flow", "id"}, {"State", ""}, {"Trigger", "trigger"}, {"Why", "why"}, {"Made", ""}, {"Took", "num"}}}
 	for i := range found.Flows {
 		r := v.flowRow(&found.Flows[i])
 		t.Rows = append(t.Rows, row{Link: r.Link, Cells: []entry{linkTo(strconv.Itoa(int(r.ID)), r.Link), chip(r.State), words(r.Trigger), words(r.Why), when(r.Made),

@@ -46,7 +46,7 @@ func roomPairs(room domain.ArtifactRoom) []pair {
 	if room.Limit > 0 {
 		text += " of " + doctor.SizeText(room.Limit) + ", " + strconv.FormatFloat(100*float64(room.Bytes)/float64(room.Limit), 'f', 1, 64) + " %"
 	}
-	return []pair{{"files that its jobs have left", text}}
+	return []pair{{"files of its jobs", text}}
 }
 
 // settingsOf are a context's settings in words.

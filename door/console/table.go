@@ -18,8 +18,33 @@ type table struct {
 	Rows []row
 }
 
-// column is a column of a table. Class says how it is set: "id", "name", "num", "why" (the
-// one that takes the room that is left), or "".
+// whole is all of what a cell has no room for, for who points at it; "" where there is room enough.
+func (t *table) whole(i int, e entry) string {
+	switch class := t.Head[i].Class; {
+	case class == "trigger" || (class == "why" || class == "name") && len(e.Text) > wholeFrom:
+		return plain(e.Text)
+	}
+	return ""
+}
+
+// wholeFrom is from how many bytes on a text may have no room in its cell.
+const wholeFrom = 24
+
+// tailLength is how many letters of a name are shown at its end in any case: as many as a schedule's time has.
+const tailLength = 15
+
+// headAndTail parts a long name; head "": it is short.
+func headAndTail(text string) (head, tail string) {
+	letters := []rune(plain(text))
+	at := len(letters) - tailLength
+	if at < tailLength/2 {
+		return "", string(letters)
+	}
+	return string(letters[:at]), string(letters[at:])
+}
+
+// column is a column of a table. Class says how it is set: "id", "name", "num", "trigger" (a name whose end
+// counts), "of" (which needs its column's name beside it), "why" (the one that takes the room that is left), or "".
 type column struct{ Name, Class string }
 
 // row is a thing in a table; Link is where it is shown, "" where that is nowhere.
