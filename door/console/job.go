@@ -462,7 +462,7 @@ func (v *visit) jobLog(p api.JobParams, j *domain.Job) (*jobLog, error) {
 	first.Cut = from > 0 && int(before) == first.Attempt
 	last.Cut = last.Cut || more && next == last.Attempt
 	if from > 0 {
-		l.Earlier = fmt.Sprintf("%s?from=%d", l.Here, max(0, from-logPage))
+		l.Earlier = fmt.Sprintf("%s?from=%d#L%d", l.Here, max(0, from-logPage), from) // at its end, from where one comes
 	}
 	if more {
 		l.Later = fmt.Sprintf("%s?from=%d", l.Here, from+logPage)

@@ -31,7 +31,8 @@ func TestTheEndOfALongLogIsShownOfWhatWentWrong(t *testing.T) {
 	p := r.job(said(2500))
 	r.jobEnded(p)
 	a = b.get(200, path("jobs/10/%d", p.ID))
-	b.has(a, `id="L2501"`, "it broke", "line 502 of it", "?from=0", "data-end")
+	b.has(a, `id="L2501"`, "it broke", "line 502 of it", "data-end",
+		`/jobs/10/2?from=0#L501" data-earlier>earlier lines</a>`) // where one was
 	b.hasNot(a, "line 501 of it", "later lines")
 	a = b.get(200, path("jobs/10/%d?from=0", p.ID))
 	b.has(a, "line 1 of it", `id="L2000"`, "later lines")

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -72,6 +73,54 @@ return l.scrollHeight - l.clientHeight - l.scrollTop; })()`); at > 40 {
 	if size := chromiumtest.Await[int](b, `fetch(document.querySelector("[download]").href).then((a) => a.text()).then((t) => t.length)`); size < 400_000 {
 		t.Errorf("the download has %d bytes", size)
 	}
+}
+
+// talker writes 3,000 lines, and 10 more at each signal.
+const talker = `jobs:
+  - script_type: rhai
+    script: |
+      for i in 0..3000 { print(` + "`line ${i}`" + `); }
+      for n in 0..3 { wait(` + "`more ${n}`" + `); for i in 0..10 { print(` + "`more ${n} ${i}`" + `); } }
+`
+
+// TestAFollowedLogIsLeftByScrolling, by whatever means: a finger and the bar make no other event. While it is
+// followed its newest lines are in the window, and *earlier lines* leads to those before the first that is left.
+func TestAFollowedLogIsLeftByScrolling(t *testing.T) {
+	b, n := chromiumtest.Start(t), startNode(t)
+	n.run("job", "submit", n.file(talker))
+	base := n.signIn(b)
+	b.See(1280, 800, "light")
+	visit(b, base+"c/1/jobs/1/1", "suspended")
+	says := func(text string) string {
+		return `document.querySelector(".log").lastElementChild.lastElementChild.textContent.includes("` + text + `")`
+	}
+	n.run("job", "signal", "job:1:1", "more 0")
+	b.Until(says("more 0 9"))
+	const below = `Math.round(document.querySelector(".log .attempt:last-child .line:last-child").getBoundingClientRect().bottom - innerHeight)`
+	if is := chromiumtest.Eval[int](b, below); is > 0 {
+		t.Errorf("the newest line ends %d pixels below the window", is)
+	}
+	if !chromiumtest.Eval[bool](b, `document.querySelector("[data-follow]").checked`) {
+		t.Fatal("lines that come leave it")
+	}
+	chromiumtest.Eval[any](b, `document.querySelector(".log").scrollTop -= 120`)
+	b.Until(`!document.querySelector("[data-follow]").checked`)
+	n.run("job", "signal", "job:1:1", "more 1")
+	b.Until(says("more 1 9"))
+	if at := chromiumtest.Eval[float64](b, `(() => { const l = document.querySelector(".log"); return l.scrollHeight - l.clientHeight - l.scrollTop; })()`); at < 100 {
+		t.Errorf("who has scrolled up is brought back to the end: %.0f pixels from it", at)
+	}
+	b.Do(chromedp.Click("[data-follow]"))
+	n.run("job", "signal", "job:1:1", "more 2")
+	b.Until(says("more 2 9"))
+	if is := chromiumtest.Eval[int](b, below); is > 0 {
+		t.Errorf("the newest line ends %d pixels below the window, after it was followed again", is)
+	}
+	first := chromiumtest.Eval[int](b, `Number(document.querySelector(".line .n").dataset.n)`)
+	b.Do(chromedp.Click("[data-earlier]"))
+	b.Until(fmt.Sprintf(`location.hash === "#L%d" && document.readyState === "complete" && !!document.querySelector("#L%[1]d")`, first-1))
+	b.Until(fmt.Sprintf(`(() => { const l = document.querySelector("#L%d").getBoundingClientRect(), g = document.querySelector(".log").getBoundingClientRect();
+		return l.top >= g.top && l.bottom <= g.bottom && l.bottom <= innerHeight; })()`, first-1))
 }
 
 // TestALogIsFoldedByAttempts: the last one is open, another opens by a click or because a hit is in it, and one that

@@ -5,26 +5,30 @@
 	if (!log) return;
 	const control = (name) => document.querySelector(`[data-${name}]`);
 	const follow = control("follow"), find = control("find"), found = document.querySelector(".found"), all = control("all");
+	// at is where it was scrolled to by itself: who is above that has gone there, by a wheel, a finger, a key or the bar.
+	let at = 0;
 	const down = () => {
-		if (follow && follow.checked) log.scrollTop = log.scrollHeight;
+		if (!follow?.checked) return;
+		// All of it is within the window: its newest lines stand at its lower edge.
+		const tray = document.querySelector(".fault-tray")?.offsetHeight || 0;
+		log.style.maxHeight = `${Math.max(120, innerHeight - tray - 16 - scrollY - log.getBoundingClientRect().top)}px`;
+		log.scrollTop = log.scrollHeight;
+		at = log.scrollTop;
 	};
 	control("wrap").addEventListener("change", (e) => log.classList.toggle("wrap", e.target.checked));
-	log.addEventListener("wheel", (e) => {
-		if (follow && e.deltaY < 0) follow.checked = false;
+	log.addEventListener("scroll", () => {
+		if (follow && log.scrollTop < at - 1 && log.scrollHeight - log.clientHeight - log.scrollTop > 1) follow.checked = false;
 	}, { passive: true });
-	log.addEventListener("keydown", (e) => {
-		if (follow && (e.key === "ArrowUp" || e.key === "PageUp" || e.key === "Home")) follow.checked = false;
-	});
 	if (follow) follow.addEventListener("change", down);
 
-	let hits = [], at = -1, back = false;
+	let hits = [], hit = -1, back = false;
 	const search = () => {
 		const text = find.value.toLowerCase();
 		for (const line of log.querySelectorAll(".hit")) line.classList.remove("hit");
 		if (all) all.href = `?find=${encodeURIComponent(find.value)}`;
 		hits = text ? [...log.querySelectorAll(".line")].filter((l) => l.querySelector("code").textContent.toLowerCase().includes(text)) : [];
 		for (const line of hits) line.classList.add("hit");
-		at = -1;
+		hit = -1;
 		found.textContent = text ? `${hits.length} ${hits.length === 1 ? "line" : "lines"}` : "";
 	};
 	find.addEventListener("input", search);
@@ -33,11 +37,11 @@
 	find.form.addEventListener("submit", (e) => {
 		if (!hits.length) return; // where nothing is here, the node looks in all of it
 		e.preventDefault();
-		at = back ? (at < 1 ? hits.length : at) - 1 : (at + 1) % hits.length;
+		hit = back ? (hit < 1 ? hits.length : hit) - 1 : (hit + 1) % hits.length;
 		if (follow) follow.checked = false;
-		hits[at].closest("details").open = true;
-		hits[at].scrollIntoView({ block: "center" });
-		found.textContent = `${at + 1} of ${hits.length} lines`;
+		hits[hit].closest("details").open = true;
+		hits[hit].scrollIntoView({ block: "center" });
+		found.textContent = `${hit + 1} of ${hits.length} lines`;
 	});
 
 	if ("end" in log.dataset && !location.hash) log.scrollTop = log.scrollHeight;
@@ -73,7 +77,11 @@
 			for (const part of [...log.children]) if (part !== log.lastElementChild && !part.querySelector(".line")) part.remove();
 			count = most;
 		}
-		if (gone || count === most) for (const more of [control("earlier"), all]) if (more) more.hidden = false;
+		if (gone || count === most) {
+			for (const more of [control("earlier"), all]) if (more) more.hidden = false;
+			const before = log.querySelector(".line .n").dataset.n - 1;
+			if (control("earlier")) control("earlier").href = `?from=${Math.max(0, before - most)}#L${before}`;
+		}
 		down();
 		if (waiting.length) requestAnimationFrame(show);
 	};
