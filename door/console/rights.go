@@ -315,7 +315,7 @@ func (v *visit) objectLink(object string) string {
 		if name != "" {
 			return v.sagaPath(name)
 		}
-	case "schedule", "blueprint", "effect", "routine":
+	case "schedule", "blueprint", "effect", "routine", "webhook", "listener":
 		if name != "" {
 			return v.path("%s", kind) + with("name", name)
 		}

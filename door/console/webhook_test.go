@@ -2,10 +2,12 @@ package console_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/testwait"
 	"github.com/ramet-run/ramet/webhook"
 )
 
@@ -41,7 +43,17 @@ func TestListenersAndWhatTheyWaitFor(t *testing.T) {
 	b := r.as(reader)
 	b.has(b.get(200, path("listeners")), "No event of a stream starts flows here.", "ramet listener apply")
 	do(r, admin, api.ListenerApply, api.ListenerApplyParams{Context: 7, Listener: domain.Listener{Name: "came", Blueprint: "hello",
-		On: domain.SagaTrigger{Of: "Guest", Types: []string{"Came"}}, Summary: "a <b>guest</b>"}})
-	b.has(b.get(200, path("listeners")), "came", "Guest Came", "hello", "a &lt;b&gt;guest&lt;/b&gt;", "ramet listener list")
+		On: domain.SagaTrigger{Of: "Guest", Types: []string{"Came"}}, Summary: "a <b>guest</b>", When: "event.payload.of > 3",
+		Params: map[string]string{"who": "event.payload.name"}}})
+	b.has(b.get(200, path("listeners")), "came", "Guest Came", "hello", "a &lt;b&gt;guest&lt;/b&gt;", "ramet listener list",
+		`<a href="/console/c/7/listener?name=came">`)
+	page := b.get(200, path("listener?name=came"))
+	b.has(page, "Guest Came", "a &lt;b&gt;guest&lt;/b&gt;", "event.payload.of &gt; 3", "event.payload.name", "ramet listener show came --context 7")
+	b.get(404, path("listener?name=none"))
+	r.as(stranger).get(403, path("listener?name=came"))
+	audit := r.as(admin)
+	testwait.Until(t, "the audit log has who applied it, with a link", func() bool {
+		return strings.Contains(audit.get(200, path("rights/audit")).text, `<a href="/console/c/7/listener?name=came">listener:came</a>`)
+	})
 	r.as(stranger).get(403, path("listeners"))
 }

@@ -15,6 +15,7 @@ func (c *Console) mountWebhooks() {
 	c.live("GET webhooks", (*visit).webhooksPage)
 	c.live("GET webhook", (*visit).webhookPage)
 	c.live("GET listeners", (*visit).listenersPage)
+	c.live("GET listener", (*visit).listenerPage)
 }
 
 // startStates are how webhooks and listeners look, and schedules but for what scheduleState says.
@@ -101,7 +102,8 @@ func (v *visit) listenersPage() error {
 	for i := range list.Listeners {
 		l := &list.Listeners[i]
 		is, why := doctor.ListenerStands(l)
-		t.Rows = append(t.Rows, row{Cells: []entry{words(l.Name), chip(startStates[is]), words(l.On.Of + " " + strings.Join(l.On.Types, ", ")),
+		link := v.path("listener") + with("name", l.Name)
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(l.Name, link), chip(startStates[is]), words(l.On.Of + " " + strings.Join(l.On.Types, ", ")),
 			linkTo(l.Blueprint, v.path("blueprint")+with("name", l.Blueprint)), countOf(l.State.Started), when(v.at(l.State.LastMs)), v.flowEntry(l.State.LastFlow),
 			countOf(l.State.Refused), words(cmp.Or(why, l.State.LastError, l.Summary))}})
 	}
@@ -109,5 +111,43 @@ func (v *visit) listenersPage() error {
 		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Listeners", ""}}, Follow: lists(), Body: &listBody{Title: "Listeners", Tabs: v.startTabs("Listeners"),
 			Intro:  "What starts a flow for each event of a stream. An event that could start none is a dead letter.",
 			Tables: []table{t}, None: "No event of a stream starts flows here.", Make: v.command("listener", "apply", "shipped.yaml")}})
+	return nil
+}
+
+// listenerPage is one listener: which events it takes, what it makes of them, and what became of those.
+func (v *visit) listenerPage() error {
+	l, err := call(v, api.ListenerShow, api.ListenerParams{Context: v.tenant.ID, Name: v.r.FormValue("name")})
+	if err != nil {
+		return err
+	}
+	is, why := doctor.ListenerStands(&l)
+	b := &detailBody{Title: l.Name, State: startStates[is], Facts: []fact{{Name: "events", Text: l.On.Of + " " + strings.Join(l.On.Types, ", ")},
+		{Name: "blueprint", Text: l.Blueprint, Link: v.path("blueprint") + with("name", l.Blueprint)}, {Name: "in the name of", Text: actorText(l.CallerID)},
+		{Name: "started", Text: strconv.FormatInt(l.State.Started, 10)}}}
+	var came, takes []pair
+	if l.State.LastFlow != 0 {
+		b.Facts = append(b.Facts, fact{Name: "last flow", Text: domain.FlowKey(l.State.LastFlow), Link: v.path("flows/%d", l.State.LastFlow)},
+			fact{Name: "last", At: v.at(l.State.LastMs)})
+		came = append(came, pair{"last event", l.State.LastEvent})
+	}
+	came = append(came, pair{"refused", strconv.FormatInt(l.State.Refused, 10)})
+	if l.State.RefusedMs != 0 {
+		came = append(came, pair{"refused last", v.at(l.State.RefusedMs).Exact}, pair{"why", l.State.LastError})
+	}
+	if l.Summary != "" {
+		takes = append(takes, pair{"what for", l.Summary})
+	}
+	takes = append(takes, pair{"when", cmp.Or(l.When, "each event of these types starts a flow")})
+	if l.Version != 0 {
+		takes = append(takes, pair{"version of the blueprint", strconv.Itoa(l.Version)})
+	}
+	b.Sections = []section{{Title: "What came", Pairs: came}, {Title: "What it takes", Pairs: takes},
+		{Title: "Params, by expressions", Pairs: pairs(l.Params), None: noneOf(len(l.Params), "Its flows have the blueprint's own params.")}}
+	pg := page{Title: l.Name, Noun: "Schedules", Command: v.command("listener", "show", l.Name), Follow: lists(), Body: b,
+		Crumbs: []crumb{{"Schedules", v.path("schedules")}, {"Listeners", v.path("listeners")}, {l.Name, ""}}}
+	if st := startStates[is]; st.Class != succeeded && why != "" {
+		pg.Sentence = &sentence{State: st, Text: upper(strings.TrimRight(why, ".")) + "."}
+	}
+	v.render(nethttp.StatusOK, pg)
 	return nil
 }
