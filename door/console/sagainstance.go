@@ -142,6 +142,9 @@ func (v *visit) instancePage() error {
 	if b.State.Class != succeeded {
 		pg.Sentence = &sentence{State: b.State, Text: upper(x.Text) + ".", Since: v.at(cmp.Or(i.EndedMs, x.SinceMs)), Ended: i.EndedMs != 0,
 			Actions: v.instanceActions(p, i)}
+		if i.Status == domain.SagaEnded {
+			pg.Sentence.Why = failedSteps(i)
+		}
 		if x.NextMs > v.now.UnixMilli() {
 			pg.Sentence.Next = "a timer comes in " + v.at(x.NextMs).Ago
 		}
@@ -152,6 +155,26 @@ func (v *visit) instancePage() error {
 	}
 	v.render(nethttp.StatusOK, pg)
 	return nil
+}
+
+// failedSteps says which effects of an instance went wrong, and how, as far as they have said it.
+func failedSteps(i *domain.SagaInstance) string {
+	var said []string
+	for n := range i.Steps {
+		s := &i.Steps[n]
+		if s.State != domain.StepFailedEffect && s.State != domain.StepNotUndone {
+			continue
+		}
+		text := "Effect " + s.Effect + " of step " + s.Name + " " + effectState(s.State).Word
+		var result struct {
+			Error string `json:"error"`
+		}
+		if json.Unmarshal(s.Result, &result) == nil && result.Error != "" {
+			text += ": " + strings.TrimRight(result.Error, ".")
+		}
+		said = append(said, text+".")
+	}
+	return domain.CutText(strings.Join(said, " "), maxPlain)
 }
 
 // fillInstance reads what the tab shows.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,21 @@ func TestWhatAnInstanceWaitsForIsATable(t *testing.T) {
 	} {
 		if got := strings.Join(textOf(c.of.Table), "\n"); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestAnInstanceThatFailedSaysWhichEffectsDid: that it has ended and failed is all that it says of itself.
+func TestAnInstanceThatFailedSaysWhichEffectsDid(t *testing.T) {
+	for want, steps := range map[string][]domain.SagaStep{
+		"": {{Name: "reserve", Effect: "reserve-stock", State: domain.StepUndone}},
+		"Effect charge-card of step pay failed: no funds.": {{Name: "reserve", Effect: "reserve-stock", State: domain.StepUndone},
+			{Name: "pay", Effect: "charge-card", State: domain.StepFailedEffect, Result: json.RawMessage(`{"error": "no funds."}`)}},
+		"Effect book of step room failed. Effect cancel of step seat could not be undone.": {{Name: "room", Effect: "book", State: domain.StepFailedEffect,
+			Result: json.RawMessage(`[1]`)}, {Name: "seat", Effect: "cancel", State: domain.StepNotUndone}},
+	} {
+		if got := failedSteps(&domain.SagaInstance{Steps: steps}); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
