@@ -26,6 +26,7 @@ var readers = map[string]string{
 	"effect/sqleffect/bind.go":       "a payload within a command that was checked whole",
 	"effect/smtpeffect/payload.go":   "a payload within a command that was checked whole",
 	"script/result.go":               "checked before, and then read for the line of a fault",
+	"door/console/sagainstance.go":   "the result of an effect from the board, of which one field is read",
 	"door/console/schedule.go":       "what a schedule was, as the node wrote it down itself",
 	"door/http/bind.go":              "checked before, and then read for the words of a fault",
 	"door/cli/schedulefile.go":       "values that were read before, written out again",
