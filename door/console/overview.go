@@ -420,12 +420,25 @@ func (v *visit) doctorNeeds(b *overviewBody) error {
 	return nil
 }
 
+// sinceOf is since when a job waits, by its key; of other things, and of one that has gone since, that is not known.
+func (v *visit) sinceOf(key string) moment {
+	job, err := domain.ParseJobKey(key)
+	if err != nil {
+		return moment{}
+	}
+	j, err := call(v, api.JobShow, api.JobParams{Context: v.tenant.ID, Caller: job.Caller, ID: job.ID})
+	if err != nil {
+		return moment{} // the row says less, and is right
+	}
+	return v.at(cmp.Or(j.QueuedMs, int64(j.CreatedAt)*1000))
+}
+
 // auditNeeds are findings of an audit, each as is is: the first of them by name, and then how many
 // more there are.
 func (v *visit) auditNeeds(found []domain.Finding, is need) (needs []need) {
 	shown := found[:min(len(found), overviewMost)]
 	for _, f := range shown {
-		is.What, is.Link, is.Why, is.Count = f.Keys(), v.findingLink(f.Key), upper(f.Text), 1+f.More
+		is.What, is.Link, is.Why, is.Count, is.At = f.Keys(), v.findingLink(f.Key), upper(f.Text), 1+f.More, v.sinceOf(f.Key)
 		needs = append(needs, is)
 	}
 	more := 0
@@ -433,7 +446,7 @@ func (v *visit) auditNeeds(found []domain.Finding, is need) (needs []need) {
 		more += 1 + f.More
 	}
 	if more > 0 {
-		is.What, is.Link, is.Count = fmt.Sprintf("%d more", more), v.path("operate"), more
+		is.What, is.Link, is.Count, is.At = fmt.Sprintf("%d more", more), v.path("operate"), more, moment{}
 		is.Why = "See all that an audit finds"
 		needs = append(needs, is)
 	}

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,6 +34,11 @@ func TestTheOverviewSaysWhatDoctorFinds(t *testing.T) {
 	now = now.Add(time.Minute)
 	a := b.get(200, path(""))
 	b.has(a, "things wait for somebody who is not there", "and 2 more", "serves cobol", "What doctor finds", "nobody runs jobs now")
+	if !slices.ContainsFunc(strings.Split(a.text, "</tr>"), func(row string) bool {
+		return strings.Contains(row, "serves cobol") && strings.Contains(row, `data-of="Since"><time `)
+	}) {
+		t.Errorf("it does not say since when it waits: %s", mainOf(a.text))
+	}
 	health := b.get(200, path("operate"))
 	b.has(health, "jobs of context 7", "serves cobol", "nobody runs jobs now")
 	if found := do(r, reader, api.AuditLook, api.LookParams{Context: 7}); len(found.Lacking) == 0 || found.Lacks() != 3 || len(found.Repaired) > 0 {
