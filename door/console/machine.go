@@ -494,11 +494,17 @@ func backward(states int, order []leg) map[leg]bool {
 	return back
 }
 
-// shortEvent is a type of event that fits between two states.
+// shortEvent is a type of event that fits between two states. How an effect ended stands behind its name, and stays:
+// by that ways differ.
 func shortEvent(name string, most int) string {
 	most = max(most, eventLetters/3)
-	if r := []rune(plain(name)); len(r) > most {
-		return string(r[:most-1]) + "…"
+	r := []rune(plain(name))
+	if len(r) <= most {
+		return string(r)
 	}
-	return plain(name)
+	dot := strings.LastIndex(string(r), ".")
+	if end := []rune(string(r)[max(0, dot):]); dot > 0 && len(end) < most-3 {
+		return string(r[:most-1-len(end)]) + "…" + string(end)
+	}
+	return string(r[:most-1]) + "…"
 }
