@@ -503,7 +503,7 @@ func shortEvent(name string, most int) string {
 		return string(r)
 	}
 	dot := strings.LastIndex(string(r), ".")
-	if end := []rune(string(r)[max(0, dot):]); dot > 0 && len(end) < most-3 {
+	if end := []rune(string(r)[dot+1:]); dot > 0 && len(end) < most-3 {
 		return string(r[:most-1-len(end)]) + "…" + string(end)
 	}
 	return string(r[:most-1]) + "…"

@@ -44,8 +44,8 @@ func TestNoLabelStandsOnALine(t *testing.T) {
 
 // TestHowAnEffectEndedIsNotCut: ways that differ in that alone would read alike.
 func TestHowAnEffectEndedIsNotCut(t *testing.T) {
-	for name, want := range map[string]string{"OrderPlaced": "OrderPlaced", "reserve-stock.Succeeded": "reserve-sto….Succeeded",
-		"reserve-stock-at-all-shops.Failed": "reserve-stock-….Failed", "AnEventWithANameThatIsLong": "AnEventWithANameThatI…",
+	for name, want := range map[string]string{"OrderPlaced": "OrderPlaced", "reserve-stock.Succeeded": "reserve-stoc…Succeeded",
+		"reserve-stock-at-all-shops.Failed": "reserve-stock-a…Failed", "AnEventWithANameThatIsLong": "AnEventWithANameThatI…",
 		"a.AnEventWithANameThatIsLong": "a.AnEventWithANameTha…"} {
 		if got := shortEvent(name, eventLetters); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
