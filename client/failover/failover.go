@@ -21,11 +21,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +67,7 @@ func Config(nodes ...Node) (client.Config, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	t := &inTurn{http: transport}
+	t := &inTurn{http: transport, flights: map[*flight]struct{}{}}
 	for _, n := range nodes {
 		u, err := url.Parse(n.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" ||
@@ -75,7 +77,7 @@ func Config(nodes ...Node) (client.Config, error) {
 		if n.Token == nil {
 			return client.Config{}, domain.Invalidf("node %q: want a token for it", domain.HideURL(n.URL))
 		}
-		t.nodes = append(t.nodes, &target{scheme: u.Scheme, host: u.Host, token: n.Token, asking: make(chan struct{}, 1)})
+		t.nodes = append(t.nodes, &target{scheme: u.Scheme, host: u.Host, token: n.Token})
 	}
 	// A token goes to the node that it was made for, so redirects are not followed.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -84,18 +86,28 @@ func Config(nodes ...Node) (client.Config, error) {
 
 // inTurn sends requests to one node until that fails.
 type inTurn struct {
-	http  *http.Transport
+	http  http.RoundTripper
 	nodes []*target
 	moves atomic.Int64 // from one to the next
+
+	mu       sync.Mutex
+	flights  map[*flight]struct{}
+	watching bool
 }
 
 type target struct {
 	scheme, host string
 	token        func(ctx context.Context) (string, error)
 	failed       atomic.Pointer[time.Time] // when it was left last; nil: it has answered since
+	lived        time.Time                 // for who watches
+}
 
-	asking       chan struct{} // has a place for who asks whether it lives, and guards what it was last
-	lived, hangs time.Time
+// flight is a request that waits for its answer, or whose answer is read.
+type flight struct {
+	ctx    context.Context
+	node   *target
+	since  time.Time
+	cancel context.CancelCauseFunc
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -110,18 +122,20 @@ func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("make a token for %s: %w", n.host, err)
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
-	there := r.Clone(ctx)
-	there.URL.Scheme, there.URL.Host, there.Host = n.scheme, n.host, n.host
-	there.Header.Set("Authorization", "Bearer "+token)
+	there, to := r.WithContext(ctx), *r.URL
+	to.Scheme, to.Host = n.scheme, n.host
+	there.URL, there.Host, there.Header = &to, n.host, maps.Clone(r.Header)
+	there.Header["Authorization"] = []string{"Bearer " + token}
+	f := &flight{ctx: ctx, node: n, since: time.Now(), cancel: cancel}
 	broken := func(err error) error {
 		t.leave(r.Context(), n, moves)
 		if r.Context().Err() == nil && context.Cause(ctx) == errSilent {
 			err = errSilent
 		}
-		cancel(nil)
+		t.end(f)
 		return fmt.Errorf("%s: %w", n.host, err)
 	}
-	go t.watch(ctx, n, cancel)
+	t.begin(f)
 	answer, err := t.http.RoundTrip(there)
 	if err != nil {
 		return nil, broken(err)
@@ -134,7 +148,7 @@ func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		n.failed.Store(nil)
 	}
-	answer.Body = &body{answer.Body, broken, cancel}
+	answer.Body = &body{answer.Body, broken, func() { t.end(f) }}
 	return answer, nil
 }
 
@@ -157,33 +171,66 @@ func (t *inTurn) another(than *target) bool {
 	})
 }
 
-// watch ends a request whose node does nothing any more, which no connection tells of.
-func (t *inTurn) watch(ctx context.Context, n *target, end context.CancelCauseFunc) {
-	tick := time.NewTicker(quiet)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if !t.lives(n) {
-				end(errSilent)
-				return
-			}
-		}
+// begin has a request be watched.
+func (t *inTurn) begin(f *flight) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.flights[f] = struct{}{}
+	if !t.watching {
+		t.watching = true
+		time.AfterFunc(quiet/5, t.watch)
 	}
 }
 
-// lives asks a node whether it lives, once for all that wait for it; whatever it answers, it does. It is not the request
-// that asks, since others go by the answer when that has ended.
+// end lets go of a request.
+func (t *inTurn) end(f *flight) {
+	t.mu.Lock()
+	delete(t.flights, f)
+	t.mu.Unlock()
+	f.cancel(nil)
+}
+
+// watch ends requests whose node does nothing any more, which no connection tells of; now and then while there are
+// requests. It costs them less than a goroutine for each.
+func (t *inTurn) watch() {
+	long, any := t.waiting()
+	if !any {
+		return
+	}
+	for _, n := range t.nodes {
+		if !slices.ContainsFunc(long, func(f *flight) bool { return f.node == n }) || t.lives(n) {
+			continue
+		}
+		silent, _ := t.waiting() // those too that came meanwhile, and have waited as long
+		for _, f := range silent {
+			if f.node == n {
+				f.cancel(errSilent)
+			}
+		}
+	}
+	time.AfterFunc(quiet/5, t.watch)
+}
+
+// waiting are the requests that have waited for long, and whether there are any at all: else nobody watches any more.
+func (t *inTurn) waiting() (long []*flight, any bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for f := range t.flights {
+		switch {
+		case f.ctx.Err() != nil: // its answer was not read to the end
+			delete(t.flights, f)
+		case time.Since(f.since) >= quiet:
+			long = append(long, f)
+		}
+	}
+	t.watching = len(t.flights) > 0
+	return long, t.watching
+}
+
+// lives asks a node whether it lives; whatever it answers, it does.
 func (t *inTurn) lives(n *target) bool {
-	n.asking <- struct{}{}
-	defer func() { <-n.asking }()
-	switch {
-	case time.Since(n.lived) < quiet:
+	if time.Since(n.lived) < quiet {
 		return true
-	case time.Since(n.hangs) < quiet:
-		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -193,7 +240,6 @@ func (t *inTurn) lives(n *target) bool {
 	}
 	answer, err := t.http.RoundTrip(r)
 	if err != nil {
-		n.hangs = time.Now()
 		return false
 	}
 	answer.Body.Close()
@@ -202,13 +248,17 @@ func (t *inTurn) lives(n *target) bool {
 }
 
 // CloseIdleConnections lets go of those to all nodes.
-func (t *inTurn) CloseIdleConnections() { t.http.CloseIdleConnections() }
+func (t *inTurn) CloseIdleConnections() {
+	if c, ok := t.http.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
 
 // body tells when an answer breaks off.
 type body struct {
 	io.ReadCloser
 	broken func(error) error
-	done   context.CancelCauseFunc
+	done   func()
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -221,6 +271,6 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error {
 	err := b.ReadCloser.Close()
-	b.done(nil)
+	b.done()
 	return err
 }
