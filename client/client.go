@@ -144,6 +144,14 @@ func (c *Client) do(ctx context.Context, o *api.Operation, params, result any) (
 	return answer, err
 }
 
+// read gets what is no operation's, again as one that may be asked twice.
+func (c *Client) read(ctx context.Context, path string, out any) error {
+	return c.again(ctx, true, func() error {
+		_, err := c.call(ctx, http.MethodGet, path, nil, nil, nil, out)
+		return err
+	})
+}
+
 // call is one request with a JSON answer. in and out may be nil.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, header http.Header, in, out any) (http.Header, error) {
 	body, err := encode(in)
@@ -226,6 +234,9 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	// The client's own text repeats the method and the URL.
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
+	}
+	if errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrForbidden) || errors.Is(err, domain.ErrNotFound) {
+		return err // it was not sent: there is no token for it
 	}
 	return domain.Unavailablef("no answer from %s (%v): is the node running?", c.where, err)
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
 	"github.com/ramet-run/ramet/api"
@@ -59,7 +58,7 @@ func (c *Client) Decrypt(ctx context.Context, tenant domain.TenantID) (domain.En
 // Errors: [domain.ErrNotFound]; [domain.ErrForbidden], also where there is none.
 func (c *Client) ContextNamed(ctx context.Context, name string) (domain.Tenant, error) {
 	var out domain.Tenant
-	_, err := c.call(ctx, http.MethodGet, "/v1/contexts/"+url.PathEscape(name), nil, nil, nil, &out)
+	err := c.read(ctx, "/v1/contexts/"+url.PathEscape(name), &out)
 	return out, err
 }
 

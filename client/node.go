@@ -146,7 +146,7 @@ func (c *Client) ReloadNode(ctx context.Context) (api.NodeReloaded, error) {
 // Info says what node this is. It needs no token; with one it says more.
 func (c *Client) Info(ctx context.Context) (api.Info, error) {
 	var out api.Info
-	_, err := c.call(ctx, http.MethodGet, "/info", nil, nil, nil, &out)
+	err := c.read(ctx, "/info", &out)
 	return out, err
 }
 

@@ -55,6 +55,7 @@ func (s *stream) wentOn(id string) { s.pauses.tries, s.lastID = 0, id }
 //
 // Errors: the caller's own, [domain.ErrNotFound], [domain.ErrUnavailable].
 func (s *stream) follow(ctx context.Context) error {
+	s.pauses.met = s.client.retry > 0 // then what may be asked twice is, also where no node has answered yet
 	for {
 		err := s.once(ctx)
 		switch {

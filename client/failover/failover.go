@@ -54,8 +54,21 @@ type Node struct {
 	// URL is its address: http://host:port or https://, without a path.
 	URL string
 	// Token gives the token for that node, as [client.Config.Token] does: one node's is not good
-	// at another. Required.
+	// at another. With [domain.ErrUnavailable] the next node is asked. Required.
 	Token func(ctx context.Context) (string, error)
+}
+
+// Address is where a node is, and what it is called: "" where that is not said.
+type Address struct{ URL, Name string }
+
+// Addresses reads those of a text, which has commas between them, and behind a # the node's name:
+// http://a:7480#nina,http://b:7480#nora. What is wrong with one says [Config].
+func Addresses(text string) (list []Address) {
+	for one := range strings.SplitSeq(text, ",") {
+		url, name, _ := strings.Cut(strings.TrimSpace(one), "#")
+		list = append(list, Address{url, name})
+	}
+	return list
 }
 
 // Config is that of a client of several nodes. Its Retry, 30 s, may be changed.
@@ -119,13 +132,18 @@ func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			r.Body.Close()
 		}
+		if errors.Is(err, domain.ErrUnavailable) {
+			t.leave(r.Context(), n, moves)
+		}
 		return nil, fmt.Errorf("make a token for %s: %w", n.host, err)
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	there, to := r.WithContext(ctx), *r.URL
 	to.Scheme, to.Host = n.scheme, n.host
 	there.URL, there.Host, there.Header = &to, n.host, maps.Clone(r.Header)
-	there.Header["Authorization"] = []string{"Bearer " + token}
+	if token != "" {
+		there.Header["Authorization"] = []string{"Bearer " + token}
+	}
 	f := &flight{ctx: ctx, node: n, since: time.Now(), cancel: cancel}
 	broken := func(err error) error {
 		t.leave(r.Context(), n, moves)

@@ -76,6 +76,9 @@ func well(w http.ResponseWriter, r *http.Request) {
 
 // cut breaks its answer off.
 func cut(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Accept") == "text/event-stream" {
+		panic(http.ErrAbortHandler) // before it has begun
+	}
 	w.Header().Set("Content-Length", "1000")
 	fmt.Fprint(w, `{"jobs"`)
 }
@@ -107,6 +110,11 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.want(with(met, " GET", "b GET")...)
+			again := b.client() // also what is no operation's
+			if _, err := again.Info(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			b.want(with(met, " GET", "b GET")...)
 			if err := submit(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
@@ -127,6 +135,37 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.want("b POST")
+		})
+	}
+}
+
+// TestAStreamGoesOnAtTheNextNode, wherever in it the first one breaks off: before it answers, too.
+func TestAStreamGoesOnAtTheNextNode(t *testing.T) {
+	stream := func(lines ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, strings.Join(lines, "\n\n")+"\n\n")
+			w.(http.Flusher).Flush()
+			if len(lines) == 1 {
+				panic(http.ErrAbortHandler)
+			}
+		}
+	}
+	one := "event: log\nid: 0\ndata: {\"line\":\"one\"}"
+	for name, first := range map[string]http.HandlerFunc{"cut off": cut, "has no time": busy, "in the middle": stream(one)} {
+		t.Run(name, func(t *testing.T) {
+			b := &board{T: t}
+			b.node("a", first)
+			b.node("b", stream(one, "event: log\nid: 1\ndata: {\"line\":\"two\"}", "event: end\ndata: {\"id\":7,\"status\":\"finished\"}"))
+			var lines []string
+			j, err := b.client().FollowLogs(t.Context(), 1, domain.JobKey{Caller: 1, ID: 7}, 0, func(l domain.Log) error {
+				lines = append(lines, l.Line)
+				return nil
+			})
+			if err != nil || j.ID != 7 || !slices.Equal(lines, []string{"one", "two"}) {
+				t.Errorf("got %q, %+v, %v", lines, j, err)
+			}
+			b.want("a GET", "b GET")
 		})
 	}
 }

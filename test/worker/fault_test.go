@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/client"
-	"github.com/ramet-run/ramet/client/failover"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/redistest"
 )
@@ -173,20 +172,7 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 	config := "board: " + redistest.Start(t).URL() + "\n"
 	one := startNode(t, config)
 	two := secondNode(t, one, config)
-	var nodes []failover.Node
-	for _, n := range []*node{one, two} {
-		token := n.token()
-		nodes = append(nodes, failover.Node{URL: "http://" + n.addr, Token: func(context.Context) (string, error) { return token, nil }})
-	}
-	cfg, err := failover.Config(nodes...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := clientOf(t, one, two)
 	if err := c.RegisterWork(t.Context(), 1, "mail"); err != nil {
 		t.Fatal(err)
 	}
