@@ -50,7 +50,7 @@ func (a *app) backupCommand() *cobra.Command {
 	var to secrecy
 	c := &cobra.Command{
 		Use: "backup FILE", Short: "Back up the node that is reached, while it works", Args: cobra.ExactArgs(1),
-		Annotations: map[string]string{takesArgs: "yes"},
+		Annotations: map[string]string{takesArgs: "yes", oneNode: "yes"},
 		Long: `Back up the node that is reached, while it works: its board, wherever that lies, and the archive, the event streams,
 the files that jobs left and the keys in its data folder. FILE is there when the backup is whole and on the disk, and not before;
 - is standard output. It has the keys of the node, and what is not encrypted of contexts: encrypt it, or keep it where nobody else

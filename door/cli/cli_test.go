@@ -273,6 +273,52 @@ func TestANodeByURLGetsATokenForItsName(t *testing.T) {
 	}
 }
 
+// TestSeveralNodes: where one does not answer the next is asked, also for what may not be asked twice; each gets a token of its own
+// once it is known for the one that is meant.
+func TestSeveralNodes(t *testing.T) {
+	f := newFakeNode()
+	s := httptest.NewServer(f)
+	defer s.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	key, script := write(t, "k", ""), write(t, "a.sh", "exit 0")
+	tests := []struct {
+		name, node, key string
+		code            int
+		want            string // in the complaint
+	}{
+		{"the first is away", gone.URL + "#anna , " + s.URL + "#fake", key, 0, ""},
+		{"the last is away", s.URL + "#fake," + gone.URL + "#anna", key, 0, ""},
+		{"without a key", gone.URL + "," + s.URL, "", 0, ""},
+		{"another name", gone.URL + "#anna," + s.URL + "#prod", key, 3, s.URL + ` is the node "fake", not "prod"`},
+		{"no name", gone.URL + "#anna," + s.URL, key, 2, `--node '` + s.URL + `#fake'`},
+		{"no address", s.URL + "#fake,", key, 2, "want an address"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f.tokens = nil
+			got := ramet(t, f.hooks(), "", "job", "submit", script, "--node", tt.node, "--key", tt.key)
+			if got.code != tt.code || !strings.Contains(got.err, tt.want) {
+				t.Errorf("got %+v, want %d and %q", got, tt.code, tt.want)
+			}
+			for _, token := range f.tokens {
+				if token != "" && (token != "Bearer signed for fake" || tt.code != 0) {
+					t.Errorf("it got the token %q", token)
+				}
+			}
+			if tt.code == 0 && tt.key != "" && len(f.tokens) == 0 {
+				t.Error("it got no token")
+			}
+		})
+	}
+	for _, about := range []string{"node drain", "node reload", "node log-level debug", "backup f", "console"} {
+		args := append(strings.Fields(about), "--node", s.URL+","+gone.URL)
+		if got := ramet(t, f.hooks(), "", args...); got.code != 2 || !strings.Contains(got.err, "is about one node") {
+			t.Errorf("%s: got %+v", about, got)
+		}
+	}
+}
+
 func TestANodeThatIsNotTheOneMeantGetsNoToken(t *testing.T) {
 	f := newFakeNode()
 	s := httptest.NewServer(f)

@@ -17,6 +17,7 @@ func (a *app) consoleCommand() *cobra.Command {
 	open := false
 	c := &cobra.Command{
 		Use: "console", Short: "Make a link by which a browser signs in to the node's console, once", Args: cobra.NoArgs,
+		Annotations: map[string]string{oneNode: "yes"},
 		Long: `Make a link by which a browser signs in to the node's console, as who asks: the operator on the node's own machine, else the actor of --key.
 It is good for two minutes and for one browser.`,
 		Example: "  ramet console\n  ramet console --open\n  ramet console --node https://host:7480#nina --key alice.key",

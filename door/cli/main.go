@@ -282,6 +282,9 @@ func (a *app) root() *cobra.Command {
 // ownNode marks a command that is a node itself, or is about what one would be.
 const ownNode = "own_node"
 
+// oneNode marks a command about the very node that is reached.
+const oneNode = "one_node"
+
 // hideNodes hides such commands in a program that can be no node.
 func hideNodes(c *cobra.Command) {
 	c.Hidden = c.Hidden || c.Annotations[ownNode] != ""
@@ -380,6 +383,9 @@ func (a *app) settle(c *cobra.Command) error {
 	}
 	if err := a.useProfile(c); err != nil {
 		return err
+	}
+	if c.Annotations[oneNode] != "" && strings.Contains(a.node, ",") {
+		return domain.Invalidf("`%s` is about one node, and --node names several: which?", c.CommandPath())
 	}
 	if a.context == "0" {
 		return domain.Invalidf("--context 0 is the node's own space; want 1 or more")

@@ -91,7 +91,7 @@ nats-server of one's own its new configuration: until they have it, they let the
 
 func (a *app) nodeDrain() *cobra.Command {
 	c := &cobra.Command{
-		Use: "drain", Short: "Begin the graceful end of the node that is reached", Args: cobra.NoArgs,
+		Use: "drain", Short: "Begin the graceful end of the node that is reached", Args: cobra.NoArgs, Annotations: map[string]string{oneNode: "yes"},
 		Example: "  ramet node drain --node https://host:7480#name --key operator.key",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
@@ -132,8 +132,9 @@ the names; one in quotation marks is given with them. With the head of a list or
 func (a *app) nodeLogLevel() *cobra.Command {
 	c := &cobra.Command{
 		Use: "log-level LEVEL", Short: "Change from which level on the node that is reached writes to its log: debug, info, warn or error", Args: cobra.ExactArgs(1),
-		ValidArgs: []cobra.Completion{"debug", "info", "warn", "error"},
-		Example:   "  ramet node log-level debug\n  ramet node log-level info --node https://host:7480#nina --key operator.key",
+		Annotations: map[string]string{oneNode: "yes"},
+		ValidArgs:   []cobra.Completion{"debug", "info", "warn", "error"},
+		Example:     "  ramet node log-level debug\n  ramet node log-level info --node https://host:7480#nina --key operator.key",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {
 				out, err := client.Call(c.Context(), n, api.NodeLogLevel, api.LogLevelParams{Level: args[0]})
@@ -154,7 +155,7 @@ func (a *app) nodeLogLevel() *cobra.Command {
 
 func (a *app) nodeReload() *cobra.Command {
 	c := &cobra.Command{
-		Use: "reload", Short: "Have the node that is reached read its config again", Args: cobra.NoArgs,
+		Use: "reload", Short: "Have the node that is reached read its config again", Args: cobra.NoArgs, Annotations: map[string]string{oneNode: "yes"},
 		Example: "  ramet node reload",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), func(n *client.Client) error {

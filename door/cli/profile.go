@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ramet-run/ramet/client/failover"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
 )
@@ -211,8 +212,11 @@ func (a *app) profileAdd() *cobra.Command {
 			if p == (profile{}) {
 				return domain.Invalidf("profile %q would say nothing: give --node or --data, --key, --context", name)
 			}
-			if u, err := url.Parse(p.Node); p.Node != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
-				return domain.Invalidf("--node %q: want http:// or https://, a host and its port, as in https://host:7480#name", domain.HideURL(p.Node))
+			for _, n := range failover.Addresses(p.Node) {
+				u, err := url.Parse(n.URL)
+				if p.Node != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
+					return domain.Invalidf("--node %q: want http:// or https://, a host and its port, as in https://host:7480#name", domain.HideURL(n.URL))
+				}
 			}
 			for _, path := range []*string{&p.Data, &p.Key} { // commands are given elsewhere, too
 				if *path != "" {

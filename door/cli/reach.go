@@ -10,12 +10,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/client/failover"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
@@ -84,8 +85,7 @@ func (a *app) reachNow(ctx context.Context) (*link, error) {
 
 func (a *app) reachNode(ctx context.Context, run bool) (*link, error) {
 	if a.node != "" {
-		url, name, _ := strings.Cut(a.node, "#")
-		c, err := a.dial(ctx, client.Config{URL: url}, name)
+		c, err := a.dialNodes(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -207,6 +207,71 @@ func listens(ctx context.Context, socket string) (bool, error) {
 		return false, domain.Forbiddenf("%s belongs to another user; name a node with --node and --key", socket)
 	}
 	return false, domain.Unavailablef("%v", err)
+}
+
+// dialNodes makes a client of the node that --node names, or of several of one board: then where one does not answer
+// the next is asked.
+func (a *app) dialNodes(ctx context.Context) (*client.Client, error) {
+	list := failover.Addresses(a.node)
+	if len(list) == 1 {
+		return a.dial(ctx, client.Config{URL: list[0].URL}, list[0].Name)
+	}
+	if err := a.checkKey(); err != nil {
+		return nil, err
+	}
+	nodes := make([]failover.Node, len(list))
+	for i, n := range list {
+		nodes[i] = failover.Node{URL: n.URL, Token: a.tokenAfterLook(n)}
+	}
+	cfg, err := failover.Config(nodes...)
+	if err != nil {
+		return nil, err
+	}
+	cfg.TraceParent = os.Getenv("TRACEPARENT")
+	c, err := client.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Info(ctx); err != nil { // which finds one that answers, also for what may not be asked twice
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// lookTime bounds the look at who one of several nodes is.
+const lookTime = 10 * time.Second
+
+// tokenAfterLook gives tokens for one of several nodes, once that has been recognised: see recognise.
+func (a *app) tokenAfterLook(n failover.Address) func(context.Context) (string, error) {
+	t := &tokens{sign: a.hooks.Token, key: a.key, audience: n.Name}
+	var known atomic.Bool
+	return func(ctx context.Context) (string, error) {
+		if (a.key != "" || n.Name != "") && !known.Load() {
+			ctx, cancel := context.WithTimeout(ctx, lookTime)
+			defer cancel()
+			bare, err := client.New(client.Config{URL: n.URL})
+			if err != nil {
+				return "", err
+			}
+			defer bare.Close()
+			info, err := bare.Info(ctx)
+			if errors.Is(err, context.DeadlineExceeded) {
+				return "", domain.Unavailablef("%s takes requests, and has not said who it is for %v", n.URL, lookTime)
+			}
+			if err == nil {
+				err = a.recognise(n.URL, n.Name, info.Name)
+			}
+			if err != nil {
+				return "", err
+			}
+			known.Store(true)
+		}
+		if a.key == "" {
+			return "", nil
+		}
+		return t.token(ctx)
+	}
 }
 
 // dial makes a client, with tokens where there is a key. What answers must be

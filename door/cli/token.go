@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/client/failover"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
@@ -127,8 +128,9 @@ func (a *app) noteToken(ctx context.Context, audience, token string) {
 func (a *app) withNode(ctx context.Context, name string, do func(n *client.Client) error) error {
 	cfg, expect := client.Config{Socket: SocketPath(a.data)}, ""
 	if a.node != "" {
-		cfg.Socket = ""
-		cfg.URL, expect, _ = strings.Cut(a.node, "#")
+		list := failover.Addresses(a.node)
+		at := max(0, slices.IndexFunc(list, func(n failover.Address) bool { return n.Name == name }))
+		cfg.Socket, cfg.URL, expect = "", list[at].URL, list[at].Name
 	} else if there, err := listens(ctx, cfg.Socket); err != nil || !there {
 		return domain.Unavailablef("no node answers on %s; name one with --node", a.data)
 	}

@@ -84,7 +84,7 @@ var may = map[string][]string{
 	"door/console": {"api", "blueprint", "clockwork/timetable", "doctor", "door/http", "durable", "identity", "saga/machine", "service"},
 	"door/resp":    {"api", "service", "board", "identity", "identity/cookie", "internal/budget", "internal/peer", "keyspace"},
 	"door/cli": {"api", "artifact", "clockwork/timetable", "work/taker",
-		"durable", "durable/shell", "service", "archive", "backup", "blueprint", "blueprint/trial", "client", "doctor", "document",
+		"durable", "durable/shell", "service", "archive", "backup", "blueprint", "blueprint/trial", "client", "client/failover", "doctor", "document",
 		"identity", "identity/cookie", "migrate", "rhai", "rhai/cases", "rhai/lib",
 		"rhai/syntax", "rhai/value", "saga", "saga/definition", "saga/sagatest", "internal/intake", "internal/pause", "internal/setting", "queue"},
 	"door/cli/program":  {"door/cli", "identity", "internal/cmdline", "internal/heap"},

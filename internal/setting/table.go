@@ -182,7 +182,8 @@ var Table = []Section{
 			{Kind: Text, Flag: "config", variable: "RAMET_CONFIG", Help: "config `file` for a node in this process"},
 			{Kind: Text, Flag: "data", variable: "RAMET_DATA", Help: "the node's data `folder`"},
 			{Kind: Text, Flag: "profile", variable: "RAMET_PROFILE", Help: "`name` of the profile whose node, key and context to use; see `ramet profile`"},
-			{Kind: Text, Flag: "node", variable: "RAMET_NODE", Help: "`URL` of a node elsewhere; with --key also its name, as in https://host:7480#name"},
+			{Kind: Text, Flag: "node", variable: "RAMET_NODE", Help: "`URL` of a node elsewhere; with --key also its name, as in https://host:7480#name. " +
+				"Several nodes of one board have commas between them"},
 			{Kind: Text, Flag: "key", variable: "RAMET_KEY", Help: "key `file` of the actor to be"},
 			{Kind: Text, Flag: "context", Help: "`number` or alias of the context to work in", Default: "1"},
 			{Kind: Switch, Flag: "embed", variable: "RAMET_EMBED", Help: "where no node listens, be one on --data for the time of the command"},
