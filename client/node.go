@@ -109,7 +109,11 @@ func Receive[P any](ctx context.Context, c *Client, op api.Op[P, api.Bytes], par
 	if err != nil {
 		return err
 	}
-	resp, err := c.send(ctx, op.Method, path, query, text, http.Header{"Accept": {op.Bytes}})
+	var resp *http.Response
+	err = c.again(ctx, op.Repeatable(false), func() (err error) { // until it begins to come
+		resp, err = c.send(ctx, op.Method, path, query, text, http.Header{"Accept": {op.Bytes}})
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -110,8 +110,7 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.want(with(met, " GET", "b GET")...)
-			again := b.client() // also what is no operation's
-			if _, err := again.Info(t.Context()); err != nil {
+			if _, err := b.client().Info(t.Context()); err != nil { // which is no operation
 				t.Fatal(err)
 			}
 			b.want(with(met, " GET", "b GET")...)
@@ -168,6 +167,19 @@ func TestAStreamGoesOnAtTheNextNode(t *testing.T) {
 			b.want("a GET", "b GET")
 		})
 	}
+}
+
+// TestAFileIsAskedOfTheNextNode, until it begins to come.
+func TestAFileIsAskedOfTheNextNode(t *testing.T) {
+	b := &board{T: t}
+	b.node("a", busy)
+	b.node("b", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "a file") })
+	var got strings.Builder
+	file := api.JobArtifactParams{JobParams: api.JobParams{Context: 1, Caller: 1, ID: 1}, File: "a"}
+	if err := client.Receive(t.Context(), b.client(), api.JobArtifact, file, &got); err != nil || got.String() != "a file" {
+		t.Errorf("got %q, %v", got.String(), err)
+	}
+	b.want("a GET", "b GET")
 }
 
 func with(nodes []string, asked string, more ...string) (all []string) {
