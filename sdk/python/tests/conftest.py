@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -39,15 +41,19 @@ def free_port() -> int:
 class Node:
     """A node as a process of its own, on a data folder that stays when it is killed."""
 
-    def __init__(self, binary: str, data: Path) -> None:
-        self.binary, self.data = binary, data
+    def __init__(
+        self, binary: str, data: Path, *, name: str = NAME, board: str = "", beside: Node | None = None
+    ) -> None:
+        self.binary, self.data, self.name = binary, data, name
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}#{NAME}"
-        self.key = data / "operator.key"
+        self.url = f"http://127.0.0.1:{self.port}#{name}"
+        self.key: Path = beside.key if beside else data / "operator.key"  # a board has one operator
+        self.board = ["--board", board] if board else []
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> Node:
-        command = [self.binary, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--name", NAME]
+        where = ["--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", *self.board]
+        command = [self.binary, "serve", "--name", self.name, *where]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         said = []
@@ -64,6 +70,10 @@ class Node:
             self.process.wait()
             self.process = None
 
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
     def app(self) -> ramet.App:
         return ramet.App(url=self.url, context=1, key_file=self.key)
 
@@ -72,7 +82,7 @@ class Node:
         return {**rest, "RAMET_NODE": self.url, "RAMET_KEY": str(self.key)}
 
     def token(self) -> str:
-        command = [self.binary, "token", "--key", str(self.key), "--audience", NAME]
+        command = [self.binary, "token", "--key", str(self.key), "--audience", self.name]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -95,6 +105,34 @@ def own_node(binary: str, tmp_path: Path) -> Iterator[Node]:
     node = Node(binary, tmp_path)
     yield node.start()
     node.end()
+
+
+@pytest.fixture
+def two_nodes(binary: str, tmp_path: Path) -> Iterator[tuple[Node, Node]]:
+    """Two nodes on one board, which a test may kill and stop."""
+    if shutil.which("redis-server") is None:
+        if os.environ.get("RAMET_TEST_SERVERS") == "required":
+            raise AssertionError("redis-server is not installed")
+        pytest.skip("redis-server is not installed")
+    with tempfile.TemporaryDirectory() as folder:  # tmp_path has long names, which do not fit into a socket's
+        path = f"{folder}/redis.sock"
+        command = ["redis-server", "--port", "0", "--unixsocket", path, "--dir", folder, "--save", ""]
+        redis = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            assert redis.stdout is not None
+            said = ""
+            while "ready to accept connections" not in said:
+                line = redis.stdout.readline()
+                assert line, said
+                said += line
+            first = Node(binary, tmp_path / "nina", board=f"unix://{path}").start()
+            second = Node(binary, tmp_path / "nora", name="nora", board=f"unix://{path}", beside=first).start()
+            yield first, second
+            for node in (first, second):
+                node.end(signal.SIGKILL)
+        finally:
+            redis.kill()
+            redis.wait()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ app.run()                    # in another: the worker
 
 from .app import App
 from .calls import JobKey, Tagged
-from .client import AsyncClient, Client, Place
+from .client import AsyncClient, Client
 from .durable import (
     Call,
     ChannelError,
@@ -52,6 +52,7 @@ from .errors import (
 )
 from .function import AsyncHandle, Function, Handle, Options
 from .job import Job, JobLogHandler, current_job
+from .place import Place
 from .steps import AsyncSteps
 from .worker import Worker, WorkerConfig
 

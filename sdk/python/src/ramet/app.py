@@ -8,8 +8,9 @@ import weakref
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from . import convert, errors
-from .client import AsyncClient, Client, Place, Token
+from .client import AsyncClient, Client
 from .function import AsyncHandle, Function, Handle, Options
+from .place import Place, Token
 from .worker import Worker, WorkerConfig
 
 if TYPE_CHECKING:
@@ -27,16 +28,18 @@ class App:
     """Functions of a program as jobs of one context of a node.
 
     ``url`` is the node's address, as in ``http://host:7480#nina`` or ``unix:/run/ramet/ramet.sock``; by default it
-    is in $RAMET_NODE. Over TCP say who asks: by a ``token`` (or a function that gives one; by default $RAMET_TOKEN),
-    or by a ``key_file`` (by default $RAMET_KEY) and the name of the ``node``, which may stand behind the # of the
-    address. Nothing is connected to, and nothing of this is looked at, before it is needed.
+    is in $RAMET_NODE. Several nodes of one board are a list, or have commas between them: where one does not answer
+    the next is asked. Over TCP say who asks: by a ``token`` (or a function that gives one, and is told the node's
+    name where it takes an argument; by default $RAMET_TOKEN), or by a ``key_file`` (by default $RAMET_KEY) and the
+    name of the ``node``, which may stand behind the # of the address. Nothing is connected to, and nothing of this is
+    looked at, before it is needed.
     """
 
     def __init__(
         self,
         *,
         context: int,
-        url: str | None = None,
+        url: str | Sequence[str] | None = None,
         token: Token | None = None,
         key_file: str | Path | None = None,
         node: str | None = None,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import timezone
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,62 +16,17 @@ import httpx
 
 from . import errors, wire
 from .calls import Call, Calls, JobKey, Tagged, pause
-from .token import KeyFile
+from .place import Place
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 T = TypeVar("T")
 R = TypeVar("R")
-Token = str | Callable[[], str]
 MAX_RETRY_AFTER = 30.0
 """How long a node may have its callers wait, in seconds."""
 STREAM_SILENCE = 60.0
 """How long a stream may be silent, in seconds; a node writes something every 15."""
-
-
-class Place:
-    """Where a node is, and how one proves oneself there."""
-
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        token: Token | None = None,
-        key_file: str | Path | None = None,
-        node: str | None = None,
-    ) -> None:
-        url = url or os.environ.get("RAMET_NODE") or "http://127.0.0.1:7480"
-        url, _, name = url.partition("#")
-        self.socket: str | None = None
-        self._proof: Callable[[], str]
-        if url.startswith("unix:"):
-            self.socket = url.removeprefix("unix:").removeprefix("//")
-            cookie = Path(self.socket).with_name("cookie")
-            self._proof = lambda: "Ramet-Cookie " + cookie.read_text(encoding="utf-8").strip()
-            url = "http://localhost"
-        parsed = httpx.URL(url)
-        if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.userinfo:
-            msg = f"url: want an address such as http://localhost:7480 or unix:/run/ramet/ramet.sock, got {url!r}"
-            raise ValueError(msg)
-        self.url = url.rstrip("/")
-        # Where no network lies between, packing an answer costs more than it saves.
-        near = self.socket is not None or parsed.host in ("localhost", "127.0.0.1", "::1")
-        self._always = {"Accept-Encoding": "identity"} if near else {}
-        if token is None and key_file is None:
-            token, key_file = os.environ.get("RAMET_TOKEN"), os.environ.get("RAMET_KEY")
-        if token is not None:
-            self._proof = lambda: "Bearer " + (token if isinstance(token, str) else token())
-        elif key_file is not None:
-            key = KeyFile(key_file, node or name)
-            self._proof = lambda: "Bearer " + key()
-        elif self.socket is None:
-            msg = "say who asks: token=… or $RAMET_TOKEN, or key_file=… or $RAMET_KEY with node=…"
-            raise ValueError(msg)
-
-    def headers(self, call: Call[Any]) -> dict[str, str]:
-        """Give all headers of a request."""
-        return {"Authorization": self._proof(), **self._always, **call.headers}
 
 
 def _refusal(answer: httpx.Response) -> errors.ApiError:
@@ -108,10 +61,6 @@ def _read(call: Call[T], answer: httpx.Response) -> T:
     except (ValueError, LookupError, TypeError) as err:
         msg = f"{call.method} {call.path}: the answer cannot be read; is it a Ramet node of this version? ({err})"
         raise errors.RametError(msg) from err
-
-
-def _unreachable(place: Place, err: httpx.HTTPError) -> errors.Unreachable:
-    return errors.Unreachable(f"{place.socket or place.url}: {str(err) or type(err).__name__}")
 
 
 class _Events:
@@ -194,9 +143,9 @@ class Client:
     def __init__(self, place: Place, context: int) -> None:
         self.calls = Calls(context)
         self._place = place
-        limits = httpx.Limits(max_connections=64)
+        limits = httpx.Limits(max_connections=64 * len(place.nodes))
         transport = httpx.HTTPTransport(uds=place.socket, limits=limits) if place.socket else None
-        self._http = httpx.Client(base_url=place.url, transport=transport, limits=limits)
+        self._http = httpx.Client(transport=transport, limits=limits)
 
     def send(self, call: Call[T]) -> T:
         """Make a request, again if it may be repeated and nobody knows what became of it."""
@@ -206,19 +155,18 @@ class Client:
         failures = 0
         while True:
             try:
-                answer = self._http.request(
-                    call.method,
-                    call.path,
-                    params=call.query,
-                    content=call.body,
-                    headers=self._place.headers(call),
-                    timeout=call.timeout,
-                )
-                return read(call, answer)
-            except httpx.HTTPError as err:
-                problem: errors.RametError = _unreachable(self._place, err)
-                problem.__cause__ = err
-            except errors.ApiError as err:
+                with self._place.turn() as node:
+                    answer = self._http.request(
+                        call.method,
+                        node.url + call.path,
+                        params=call.query,
+                        content=call.body,
+                        headers=node.headers(call),
+                        timeout=self._place.timeout(call.timeout),
+                        extensions={"trace": node.traced} if self._place.several else None,
+                    )
+                    return read(call, answer)
+            except (errors.Unreachable, errors.ApiError) as err:
                 problem = err
             failures += 1
             if not call.again(problem, failures):
@@ -278,17 +226,22 @@ class Client:
             time.sleep(pause(failures, problem.retry_after))
 
     def _stream(self, call: Call[Any], events: _Events) -> Iterator[tuple[str, Any]]:
-        headers = {**self._place.headers(call), **events.begin()}
-        try:
-            with self._http.stream(call.method, call.path, headers=headers, timeout=STREAM_SILENCE) as answer:
-                if not answer.is_success:
-                    answer.read()
-                    raise _refusal(answer)
-                for line in answer.iter_lines():
-                    if event := events.line(line):
-                        yield event
-        except httpx.HTTPError as err:
-            raise _unreachable(self._place, err) from err
+        with (
+            self._place.turn() as node,
+            self._http.stream(
+                call.method,
+                node.url + call.path,
+                headers={**node.headers(call), **events.begin()},
+                timeout=self._place.timeout(STREAM_SILENCE),
+                extensions={"trace": node.traced} if self._place.several else None,
+            ) as answer,
+        ):
+            if not answer.is_success:
+                answer.read()
+                raise _refusal(answer)
+            for line in answer.iter_lines():
+                if event := events.line(line):
+                    yield event
 
     def list(self, **query: Unpack[wire.JobQuery]) -> Iterator[wire.Job]:
         """List jobs, page by page; without scripts, environment and results."""
@@ -372,9 +325,9 @@ class AsyncClient:
     def __init__(self, place: Place, context: int) -> None:
         self.calls = Calls(context)
         self._place = place
-        limits = httpx.Limits(max_connections=64)
+        limits = httpx.Limits(max_connections=64 * len(place.nodes))
         transport = httpx.AsyncHTTPTransport(uds=place.socket, limits=limits) if place.socket else None
-        self._http = httpx.AsyncClient(base_url=place.url, transport=transport, limits=limits)
+        self._http = httpx.AsyncClient(transport=transport, limits=limits)
 
     async def send(self, call: Call[T]) -> T:
         """Make a request, again if it may be repeated and nobody knows what became of it."""
@@ -384,19 +337,18 @@ class AsyncClient:
         failures = 0
         while True:
             try:
-                answer = await self._http.request(
-                    call.method,
-                    call.path,
-                    params=call.query,
-                    content=call.body,
-                    headers=self._place.headers(call),
-                    timeout=call.timeout,
-                )
-                return read(call, answer)
-            except httpx.HTTPError as err:
-                problem: errors.RametError = _unreachable(self._place, err)
-                problem.__cause__ = err
-            except errors.ApiError as err:
+                with self._place.turn() as node:
+                    answer = await self._http.request(
+                        call.method,
+                        node.url + call.path,
+                        params=call.query,
+                        content=call.body,
+                        headers=node.headers(call),
+                        timeout=self._place.timeout(call.timeout),
+                        extensions={"trace": node.atraced} if self._place.several else None,
+                    )
+                    return read(call, answer)
+            except (errors.Unreachable, errors.ApiError) as err:
                 problem = err
             failures += 1
             if not call.again(problem, failures):
@@ -458,17 +410,20 @@ class AsyncClient:
             await asyncio.sleep(pause(failures, problem.retry_after))
 
     async def _stream(self, call: Call[Any], events: _Events) -> AsyncIterator[tuple[str, Any]]:
-        headers = {**self._place.headers(call), **events.begin()}
-        try:
-            async with self._http.stream(call.method, call.path, headers=headers, timeout=STREAM_SILENCE) as answer:
+        with self._place.turn() as node:
+            async with self._http.stream(
+                call.method,
+                node.url + call.path,
+                headers={**node.headers(call), **events.begin()},
+                timeout=self._place.timeout(STREAM_SILENCE),
+                extensions={"trace": node.atraced} if self._place.several else None,
+            ) as answer:
                 if not answer.is_success:
                     await answer.aread()
                     raise _refusal(answer)
                 async for line in answer.aiter_lines():
                     if event := events.line(line):
                         yield event
-        except httpx.HTTPError as err:
-            raise _unreachable(self._place, err) from err
 
     async def list(self, **query: Unpack[wire.JobQuery]) -> AsyncIterator[wire.Job]:
         """List jobs, page by page; without scripts, environment and results."""
