@@ -134,30 +134,28 @@ func ask[P, R any](ctx context.Context, c *Client, op api.Op[P, R], params P) (r
 }
 
 // do does an operation, with pointers to parameters and to a result.
-func (c *Client) do(ctx context.Context, o *api.Operation, params, result any) (answer http.Header, err error) {
+func (c *Client) do(ctx context.Context, o *api.Operation, params, result any) (http.Header, error) {
 	path, query, body := o.Write(params)
 	key := keyOf(ctx, o.Creates())
-	err = c.again(ctx, o.Repeatable(key != ""), func() (err error) {
-		answer, err = c.call(ctx, o.Method, path, query, header(ctx, o, key), body, result)
+	return c.call(ctx, o.Repeatable(key != ""), o.Method, path, query, header(ctx, o, key), body, result)
+}
+
+// call is a request with a JSON answer; made again where that is safe. in and out may be nil.
+func (c *Client) call(ctx context.Context, safe bool, method, path string, query url.Values, header http.Header, in, out any) (answer http.Header,
+	err error) {
+	body, err := encode(in)
+	if err != nil {
+		return nil, err
+	}
+	err = c.again(ctx, safe, func() (err error) {
+		answer, err = c.once(ctx, method, path, query, header, body, out)
 		return err
 	})
 	return answer, err
 }
 
-// read gets what is no operation's, again as one that may be asked twice.
-func (c *Client) read(ctx context.Context, path string, out any) error {
-	return c.again(ctx, true, func() error {
-		_, err := c.call(ctx, http.MethodGet, path, nil, nil, nil, out)
-		return err
-	})
-}
-
-// call is one request with a JSON answer. in and out may be nil.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, header http.Header, in, out any) (http.Header, error) {
-	body, err := encode(in)
-	if err != nil {
-		return nil, err
-	}
+// once makes a request of call once.
+func (c *Client) once(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte, out any) (http.Header, error) {
 	resp, err := c.send(ctx, method, path, query, body, header)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 
 	"github.com/ramet-run/ramet/api"
@@ -56,9 +57,8 @@ func (c *Client) Decrypt(ctx context.Context, tenant domain.TenantID) (domain.En
 // ContextNamed is the context that has an alias; its number will do as well.
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrForbidden], also where there is none.
-func (c *Client) ContextNamed(ctx context.Context, name string) (domain.Tenant, error) {
-	var out domain.Tenant
-	err := c.read(ctx, "/v1/contexts/"+url.PathEscape(name), &out)
+func (c *Client) ContextNamed(ctx context.Context, name string) (out domain.Tenant, err error) {
+	_, err = c.call(ctx, true, http.MethodGet, "/v1/contexts/"+url.PathEscape(name), nil, nil, nil, &out)
 	return out, err
 }
 

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/ramet-run/ramet/api"
@@ -119,8 +118,8 @@ func (c *Client) WatchFlow(ctx context.Context, tenant domain.TenantID, id domai
 			return nil
 		}
 		var v domain.FlowView
-		if err := json.Unmarshal(e.data, &v); err != nil {
-			return fmt.Errorf("%w: %s: %w", errBadEvent, e.name, err)
+		if err := e.into(&v); err != nil {
+			return err
 		}
 		s.wentOn("")
 		if each != nil {

@@ -1,9 +1,8 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -37,8 +36,8 @@ func (c *Client) FollowFlowLogs(ctx context.Context, p api.FlowLogParams, line f
 		switch e.name {
 		case api.EventLog:
 			var l api.FlowLog
-			if err := json.Unmarshal(e.data, &l); err != nil {
-				return fmt.Errorf("%w: log: %w", errBadEvent, err)
+			if err := e.into(&l); err != nil {
+				return err
 			}
 			if l.N <= had[l.Job] {
 				return nil // seen before the connection broke
@@ -52,17 +51,12 @@ func (c *Client) FollowFlowLogs(ctx context.Context, p api.FlowLogParams, line f
 			s.query.Del("tail")
 			s.query.Set("since_ms", strconv.FormatInt(max(p.SinceMs, newest-late.Milliseconds()), 10))
 		case api.EventEnd:
-			if err := json.Unmarshal(e.data, &last); err != nil {
-				return fmt.Errorf("%w: end: %w", errBadEvent, err)
-			}
-			return errDone
+			return cmp.Or(e.into(&last), errDone)
 		}
 		return nil
 	}
-	if err := s.follow(ctx); err != nil {
-		return domain.FlowView{}, err
-	}
-	return last, nil
+	err := s.follow(ctx) // sets last
+	return last, err
 }
 
 // FlowNamed finds the flow of a blueprint and a trigger, wherever it is.

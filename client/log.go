@@ -1,8 +1,8 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -41,11 +41,8 @@ func (f *logFollower) event(e event) error {
 	case "log":
 		var l domain.Log
 		n, err := strconv.Atoi(e.id)
-		if err == nil {
-			err = json.Unmarshal(e.data, &l)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: log %q: %w", errBadEvent, e.id, err)
+		if err != nil || e.into(&l) != nil {
+			return fmt.Errorf("%w: log %q: %.100q", errBadEvent, e.id, e.data)
 		}
 		if n < f.next {
 			return nil // seen before the connection broke
@@ -57,12 +54,7 @@ func (f *logFollower) event(e event) error {
 		f.stream.wentOn(strconv.Itoa(n))
 		f.stream.query.Set("from", strconv.Itoa(f.next))
 	case "end":
-		var j domain.Job
-		if err := json.Unmarshal(e.data, &j); err != nil {
-			return fmt.Errorf("%w: end: %w", errBadEvent, err)
-		}
-		f.job = &j
-		return errDone
+		return cmp.Or(e.into(&f.job), errDone)
 	}
 	return nil
 }
@@ -79,8 +71,6 @@ func (c *Client) FollowLogsWanted(ctx context.Context, p api.LogParams, line fun
 	f := logFollower{next: p.From, line: line}
 	f.stream = stream{client: c, of: "job", take: f.event}
 	f.stream.path, f.stream.query, _ = api.JobLogs.Request(p)
-	if err := f.stream.follow(ctx); err != nil {
-		return nil, err
-	}
-	return f.job, nil
+	err := f.stream.follow(ctx) // sets job
+	return f.job, err
 }

@@ -148,16 +148,14 @@ func (c *Client) ReloadNode(ctx context.Context) (api.NodeReloaded, error) {
 }
 
 // Info says what node this is. It needs no token; with one it says more.
-func (c *Client) Info(ctx context.Context) (api.Info, error) {
-	var out api.Info
-	err := c.read(ctx, "/info", &out)
+func (c *Client) Info(ctx context.Context) (out api.Info, err error) {
+	_, err = c.call(ctx, true, http.MethodGet, "/info", nil, nil, nil, &out)
 	return out, err
 }
 
 // ConsoleLink makes a link by which a browser signs in to the node's console as who asks,
 // once.
-func (c *Client) ConsoleLink(ctx context.Context) (api.ConsoleLink, error) {
-	var link api.ConsoleLink
-	_, err := c.call(ctx, http.MethodPost, api.ConsoleLinkPath, nil, nil, nil, &link)
+func (c *Client) ConsoleLink(ctx context.Context) (link api.ConsoleLink, err error) {
+	_, err = c.call(ctx, false, http.MethodPost, api.ConsoleLinkPath, nil, nil, nil, &link)
 	return link, err
 }

@@ -1,9 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -130,8 +130,8 @@ func (c *Client) FollowHistory(ctx context.Context, tenant domain.TenantID, name
 		switch e.name {
 		case api.EventHistory:
 			var h api.HistoryPage
-			if err := json.Unmarshal(e.data, &h); err != nil {
-				return fmt.Errorf("%w: %s: %w", errBadEvent, e.name, err)
+			if err := e.into(&h); err != nil {
+				return err
 			}
 			for _, line := range h.Lines {
 				if err := each(line); err != nil {
@@ -140,11 +140,7 @@ func (c *Client) FollowHistory(ctx context.Context, tenant domain.TenantID, name
 			}
 			s.wentOn(e.id)
 		case api.EventEnd:
-			last = new(domain.SagaInstance)
-			if err := json.Unmarshal(e.data, last); err != nil {
-				return fmt.Errorf("%w: %s: %w", errBadEvent, e.name, err)
-			}
-			return errDone
+			return cmp.Or(e.into(&last), errDone)
 		}
 		return nil
 	}

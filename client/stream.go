@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -119,6 +120,14 @@ type event struct {
 	name string
 	id   string
 	data []byte
+}
+
+// into reads what an event tells of.
+func (e event) into(v any) error {
+	if err := json.Unmarshal(e.data, v); err != nil {
+		return fmt.Errorf("%w: %s %q: %w", errBadEvent, e.name, e.id, err)
+	}
+	return nil
 }
 
 // readEvents calls take for each event until the stream ends (nil), breaks, or
