@@ -3,8 +3,8 @@ import { hostname } from "node:os";
 import { Client, type JobRef } from "./client.js";
 import { PartlyRefused, RametError, lineOf } from "./errors.js";
 import { JobHandle } from "./handle.js";
-import type { TokenSource } from "./http.js";
 import type { Job } from "./job.js";
+import { addressesOf, type TokenSource } from "./nodes.js";
 import { argsOf, type Handler, type Middleware } from "./perform.js";
 import { Shift, type Logger } from "./shift.js";
 import { inputOf, type JobOptions, type SubmitOptions } from "./submit.js";
@@ -14,13 +14,13 @@ import type { Job as JobRecord, JobInput, JobQuery, Submitted } from "./wire.js"
 
 export interface AppOptions {
   /**
-   * The node's address, as http://host:port or https://; the node's name may stand behind a "#". Default: $RAMET_NODE, else
-   * http://127.0.0.1:7480.
+   * The node's address, as http://host:port or https://; the node's name may stand behind a "#". Several nodes of one board are a list,
+   * or have commas between them: where one does not answer the next is asked. Default: $RAMET_NODE, else http://127.0.0.1:7480.
    */
-  url?: string;
+  url?: string | readonly string[];
   /** The number of the context to work in. Default: $RAMET_CONTEXT, else 1. */
   context?: number;
-  /** The token, or what gives one. Default: $RAMET_TOKEN, else one signed with the key file $RAMET_KEY for the node of the URL. */
+  /** The token, or what gives one for the node of a name. Default: $RAMET_TOKEN, else one signed with the key file $RAMET_KEY for the node of the URL. */
   token?: TokenSource;
   /** Takes what a person running the worker should know. Default: the standard error. */
   logger?: Logger;
@@ -88,9 +88,9 @@ export class App {
 
   constructor(options: AppOptions = {}) {
     const env = process.env;
-    const [url, node = ""] = (options.url ?? env["RAMET_NODE"] ?? "http://127.0.0.1:7480").split("#", 2);
-    const token = options.token ?? env["RAMET_TOKEN"] ?? (env["RAMET_KEY"] ? keyToken(env["RAMET_KEY"], node) : "");
-    this.client = new Client({ url: url!, token, context: options.context ?? Number(env["RAMET_CONTEXT"] ?? 1) });
+    const url = options.url ?? env["RAMET_NODE"] ?? "http://127.0.0.1:7480";
+    const token = options.token ?? env["RAMET_TOKEN"] ?? (env["RAMET_KEY"] ? keyTokens(env["RAMET_KEY"], url) : "");
+    this.client = new Client({ url, token, context: options.context ?? Number(env["RAMET_CONTEXT"] ?? 1) });
     this.#logger = options.logger ?? { info: say, warn: say };
   }
 
@@ -197,6 +197,12 @@ export class App {
     }
     return answers.map((a) => (a.error ? RametError.of(a.error) : new JobHandle(this.client, a.key!)));
   }
+}
+
+/** Signs tokens for each node of the addresses. */
+function keyTokens(file: string, url: string | readonly string[]): TokenSource {
+  const tokens = new Map(addressesOf(url).map(({ name }) => [name, keyToken(file, name)]));
+  return (node) => tokens.get(node)!();
 }
 
 /** The node has no code of its own for this; when its words change, a test of the SDK says so. */

@@ -1,17 +1,21 @@
 import { RametError } from "./errors.js";
 import { readEvents } from "./events.js";
-import { Transport, maxTries, pause, type Condition, type Tagged, type TokenSource } from "./http.js";
+import { Transport, pause, type Condition, type Tagged } from "./http.js";
+import type { TokenSource } from "./nodes.js";
 import type * as wire from "./wire.js";
 
 /** A job's key: "job:12:2001", or its parts. */
 export type JobRef = string | { readonly caller: number; readonly id: number };
 
 export interface ClientOptions {
-  /** The node's address: http://host:port or https://. */
-  url: string;
+  /**
+   * The node's address: http://host:port or https://; its name may stand behind a "#". Several nodes of one board are a list, or have
+   * commas between them: where one does not answer the next is asked.
+   */
+  url: string | readonly string[];
   /** The number of the context to work in. */
   context: number;
-  /** The token, or what gives one; see also `keyToken`. */
+  /** The token, or what gives one for the node of a name; see also `keyToken`. */
   token: TokenSource;
 }
 
@@ -93,9 +97,7 @@ export class Client {
     for (let tries = 0, next = from; ; tries++) {
       let failure: unknown;
       try {
-        const answer = await this.#http.open("GET", path, "text/event-stream", { query: { from: next }, waitMs, signal });
-        await this.#http.expect(answer);
-        for await (const e of readEvents(answer.setEncoding("utf8") as AsyncIterable<string>)) {
+        for await (const e of readEvents(this.#http.stream(path, { query: { from: next }, waitMs, signal }))) {
           if (e.name === "end") return JSON.parse(e.data) as wire.Job;
           if (e.name === "error") throw RametError.of(JSON.parse(e.data) as wire.Problem);
           if (e.name !== "log" || Number(e.id) < next) continue; // for later versions; or seen before
@@ -106,9 +108,9 @@ export class Client {
         failure = new RametError("unavailable", "the node ended the stream before the job ended");
       } catch (err) {
         signal?.throwIfAborted();
-        failure = broken(err) ? new RametError("unavailable", "the connection broke", { cause: err }) : err;
+        failure = err;
       }
-      if (tries >= maxTries || !this.#http.mayTryAgain(failure)) throw failure;
+      if (!this.#http.mayTryAgain(failure, tries)) throw failure;
       await pause(tries, signal, (failure as RametError).retryAfter);
     }
   }
@@ -228,9 +230,6 @@ export class Client {
     return `${this.#context}/workers/${encodeURIComponent(name)}/${what}`;
   }
 }
-
-/** Whether a stream ended because its connection did. */
-const broken = (err: unknown): boolean => err instanceof Error && "code" in err && err.code === "ECONNRESET";
 
 /** Whether a job has ended, well or badly. */
 export const ended = (job: wire.Job): boolean => job.status === "finished" || job.status === "error";

@@ -1,6 +1,6 @@
-import * as http from "node:http";
-import * as https from "node:https";
+import type * as http from "node:http";
 import { RametError, type Code } from "./errors.js";
+import { Nodes, addressesOf, type Node, type TokenSource } from "./nodes.js";
 import type { Problem } from "./wire.js";
 
 // This file makes requests. It uses node:http rather than fetch, which costs about twice
@@ -12,9 +12,6 @@ const maxAnswer = 256 << 20;
 const patience = 30_000;
 /** Bounds how often a request is made again: about half a minute, in which a node can be started anew. */
 export const maxTries = 10;
-
-/** Gives the token for a request; it is called for each, so it should remember. */
-export type TokenSource = string | (() => string | Promise<string>);
 
 export interface Call {
   query?: Record<string, string | number | boolean | undefined> | undefined;
@@ -44,26 +41,17 @@ export interface Tagged<T> {
 }
 
 export class Transport {
-  readonly #base: URL;
-  readonly #token: TokenSource;
-  readonly #agent: http.Agent;
-  readonly #request: typeof http.request;
-  /** Whether the node has ever answered: one that never has is not waited for. */
+  readonly #nodes: Nodes;
+  /** Whether a node has ever answered: where none has, each is asked once. */
   #met = false;
 
-  constructor(base: string, token: TokenSource) {
-    this.#base = parseBase(base);
-    this.#token = token;
-    const secure = this.#base.protocol === "https:";
-    // Idle connections are let go before the node does that, which is after two minutes.
-    const how = { keepAlive: true, timeout: 60_000, scheduling: "lifo" } as const;
-    this.#agent = secure ? new https.Agent(how) : new http.Agent(how);
-    this.#request = secure ? https.request : http.request;
+  constructor(url: string | readonly string[], token: TokenSource) {
+    this.#nodes = new Nodes(addressesOf(url), token);
   }
 
   /** Lets go of idle connections. */
   close(): void {
-    this.#agent.destroy();
+    this.#nodes.close();
   }
 
   /** One request with a JSON answer. */
@@ -76,25 +64,22 @@ export class Transport {
     const again = method === "GET" || call.key !== undefined || call.again;
     for (let tries = 0; ; tries++) {
       try {
-        const { text, tag } = await this.#text(method, path, call);
-        return { value: (text === "" ? undefined : JSON.parse(text)) as T, tag };
+        return await this.#once<T>(method, path, call);
       } catch (err) {
-        if (err instanceof SyntaxError) {
-          throw new RametError("internal", `${method} ${path}: the answer is no JSON: is ${this.#base.origin} a Ramet node?`, { cause: err });
-        }
-        if (!again || tries >= maxTries || !this.mayTryAgain(err)) throw err;
+        if (!again || !this.mayTryAgain(err, tries)) throw err;
         await pause(tries, call.signal, (err as RametError).retryAfter);
       }
     }
   }
 
-  /** Whether it makes sense to ask again after an error. */
-  mayTryAgain(err: unknown): boolean {
-    return this.#met && err instanceof RametError && (err.code === "unavailable" || err.code === "exhausted");
+  /** Whether it makes sense to ask again after an error, and so many before. */
+  mayTryAgain(err: unknown, tries: number): boolean {
+    if (tries >= (this.#met ? maxTries : this.#nodes.count - 1)) return false;
+    return err instanceof RametError && (err.code === "unavailable" || err.code === "exhausted");
   }
 
-  async #text(method: string, path: string, call: Call): Promise<{ text: string; tag: string }> {
-    const answer = await this.open(method, path, "application/json", call);
+  async #once<T>(method: string, path: string, call: Call): Promise<Tagged<T>> {
+    const { answer, node } = await this.#open(method, path, "application/json", call);
     const chunks: Buffer[] = [];
     let size = 0;
     try {
@@ -104,77 +89,89 @@ export class Transport {
         chunks.push(chunk);
       }
     } catch (err) {
-      throw this.#unreachable(err, call.signal);
+      throw unreachable(node, err, call.signal);
     }
     const text = (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString();
-    if (answer.statusCode! < 200 || answer.statusCode! > 299) throw refusal(answer, text, this.#base.origin);
-    return { text, tag: answer.headers.etag ?? "" };
+    if (answer.statusCode! < 200 || answer.statusCode! > 299) throw refusal(answer, text, node.url.origin);
+    try {
+      return { value: (text === "" ? undefined : JSON.parse(text)) as T, tag: answer.headers.etag ?? "" };
+    } catch (err) {
+      throw new RametError("internal", `${method} ${path}: the answer is no JSON: is ${node.url.origin} a Ramet node?`, { cause: err });
+    }
+  }
+
+  /** The chunks of a stream; where the answer is no success that is thrown. */
+  async *stream(path: string, call: Call): AsyncGenerator<string, void> {
+    const { answer, node } = await this.#open("GET", path, "text/event-stream", call);
+    answer.setEncoding("utf8");
+    let problem = "";
+    try {
+      if (answer.statusCode === 200) return yield* answer as AsyncIterable<string>;
+      for await (const chunk of answer) problem += String(chunk);
+    } catch (err) {
+      throw unreachable(node, err, call.signal);
+    }
+    throw refusal(answer, problem, node.url.origin);
   }
 
   /** Makes a request and returns its answer, whose body is still to be read, whatever its status. */
-  async open(method: string, path: string, accept: string, call: Call = {}): Promise<http.IncomingMessage> {
-    call.signal?.throwIfAborted();
-    const token = typeof this.#token === "string" ? this.#token : await this.#token();
+  async #open(method: string, path: string, accept: string, call: Call): Promise<{ answer: http.IncomingMessage; node: Node }> {
+    const { signal, body } = call;
+    signal?.throwIfAborted();
+    const { node, leave } = this.#nodes.turn();
+    const token = await this.#nodes.token(node);
     const headers: http.OutgoingHttpHeaders = { accept };
     if (token) headers["authorization"] = `Bearer ${token}`;
     if (call.key !== undefined) headers["idempotency-key"] = call.key;
     if (call.condition?.ifMatch !== undefined) headers["if-match"] = call.condition.ifMatch;
     if (call.condition?.ifNone) headers["if-none-match"] = "*";
-    if (call.body !== undefined) {
+    if (body !== undefined) {
       headers["content-type"] = "application/json";
-      headers["content-length"] = Buffer.byteLength(call.body);
+      headers["content-length"] = Buffer.byteLength(body);
     } else if (method !== "GET") {
       headers["content-length"] = 0;
     }
-    const base = this.#base;
     return new Promise((resolve, reject) => {
-      const req = this.#request({
-        protocol: base.protocol,
-        hostname: base.hostname.replace(/^\[|\]$/g, ""),
-        port: base.port,
-        path: base.pathname.replace(/\/$/, "") + path + queryOf(call.query),
-        method,
-        headers,
-        agent: this.#agent,
-        ...(call.signal ? { signal: call.signal } : {}),
-      });
+      const req = node.request({ ...node.to(path + queryOf(call.query)), method, headers, ...(signal ? { signal } : {}) });
       const most = patience + (call.waitMs ?? 0);
-      const late = () => req.destroy(new Error(`nothing came for ${most / 1000} s`));
-      req.setTimeout(most, late); // of the connection: it begins anew with each byte
-      req.on("error", (err) => reject(this.#unreachable(err, call.signal)));
+      let answered: http.IncomingMessage | undefined;
+      const end = (err: Error) => void (answered ?? req).destroy(err);
+      req.setTimeout(most, () => end(new Error(`nothing came for ${most / 1000} s`))); // of the connection: it begins anew with each byte
+      this.#nodes.watch(node, req, end);
+      const broken = () => {
+        if (!gone(signal)) leave();
+      };
+      req.on("error", (err) => {
+        broken();
+        reject(unreachable(node, err, signal));
+      });
       req.on("response", (answer) => {
         this.#met = true;
-        resolve(answer);
+        answered = answer.on("error", broken);
+        if (codes[answer.statusCode!] !== "unavailable") node.failed = -Infinity;
+        else {
+          leave();
+          if (this.#nodes.another(node)) delete answer.headers["retry-after"]; // which is this node's, and the next one is asked
+        }
+        resolve({ answer, node });
       });
-      req.end(call.body);
+      req.end(body);
     });
   }
+}
 
-  /** An answer that was opened is one of success, or its problem is thrown. */
-  async expect(answer: http.IncomingMessage): Promise<void> {
-    if (answer.statusCode === 200) return;
-    let text = "";
-    for await (const chunk of answer) text += String(chunk);
-    throw refusal(answer, text, this.#base.origin);
-  }
+/** Whether a request ended because its caller went away. One that has had its time may have waited for a node that answers nothing. */
+const gone = (signal: AbortSignal | undefined): boolean =>
+  signal?.aborted === true && !(signal.reason instanceof DOMException && signal.reason.name === "TimeoutError");
 
-  #unreachable(err: unknown, signal: AbortSignal | undefined): unknown {
-    if (signal?.aborted) return signal.reason;
-    if (err instanceof RametError) return err;
-    const text = err instanceof AggregateError ? lineOfAll(err) : err instanceof Error ? err.message : String(err);
-    return new RametError("unavailable", `no answer from ${this.#base.origin} (${text}): is the node running?`, { cause: err });
-  }
+function unreachable(node: Node, err: unknown, signal: AbortSignal | undefined): unknown {
+  if (signal?.aborted) return signal.reason;
+  if (err instanceof RametError) return err;
+  const text = err instanceof AggregateError ? lineOfAll(err) : err instanceof Error ? err.message : String(err);
+  return new RametError("unavailable", `no answer from ${node.url.origin} (${text}): is the node running?`, { cause: err });
 }
 
 const lineOfAll = (err: AggregateError): string => err.errors.map((e: unknown) => (e instanceof Error ? e.message : String(e))).join(", ");
-
-function parseBase(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || (url.protocol !== "http:" && url.protocol !== "https:") || url.search || url.username || url.password) {
-    throw new RametError("invalid", "url: want an address such as http://localhost:7480");
-  }
-  return url;
-}
 
 function queryOf(query: Call["query"]): string {
   const q = new URLSearchParams();

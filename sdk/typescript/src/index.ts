@@ -14,9 +14,10 @@ export {
 } from "./durable.js";
 export { Fail, JobStopped, PartlyRefused, RametError, RetryAfter, type Code, type Why } from "./errors.js";
 export { JobHandle } from "./handle.js";
-export type { Condition, Tagged, TokenSource } from "./http.js";
+export type { Condition, Tagged } from "./http.js";
 export type { Job } from "./job.js";
 export { Suspended } from "./memory.js";
+export type { TokenSource } from "./nodes.js";
 export type { Handler, Middleware } from "./perform.js";
 export type { Logger } from "./shift.js";
 export type { JobOptions, SubmitOptions } from "./submit.js";

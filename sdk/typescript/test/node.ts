@@ -15,36 +15,60 @@ export const binary = process.env["RAMET_BINARY"] ?? join(root, "bin", "ramet");
 export const home = resolve(import.meta.dirname, "..");
 export const examples = join(root, "examples");
 
+/** A Redis server for a board, which ends with the test: its address; where none is installed, nothing. */
+export async function redis(t: TestContext): Promise<string | undefined> {
+  const data = mkdtempSync(join(tmpdir(), "ramet-sdk-"));
+  const path = join(data, "redis.sock");
+  const p = spawn("redis-server", ["--port", "0", "--unixsocket", path, "--dir", data, "--save", ""], { stdio: ["ignore", "pipe", "inherit"] });
+  t.after(async () => {
+    await killed(p);
+    rmSync(data, { recursive: true, force: true });
+  });
+  const missing = await new Promise<boolean>((resolve, reject) => {
+    p.on("error", () => resolve(true));
+    let said = "";
+    p.on("exit", () => reject(new Error(`Redis does not start:\n${said}`)));
+    p.stdout.on("data", (chunk) => (said += String(chunk)).includes("ready to accept connections") && resolve(false));
+  });
+  if (!missing) return `unix://${path}`;
+  if (process.env["RAMET_TEST_SERVERS"] === "required") throw new Error("redis-server is not installed");
+  t.skip("redis-server is not installed");
+  return undefined;
+}
+
 /** A node that ends with the test, and its data with it. */
 export class Node {
   readonly data = mkdtempSync(join(tmpdir(), "ramet-sdk-"));
+  readonly name: string;
+  /** The key file of the operator. */
+  readonly key: string;
   url = "";
   token = "";
   #process: ChildProcess | undefined;
 
-  /** Starts a node, with the text of a config file if there is one. */
-  static async start(t: Pick<TestContext, "after">, config = ""): Promise<Node> {
-    const node = new Node();
+  private constructor(beside?: Node) {
+    this.name = beside ? "nora" : "nina";
+    this.key = beside?.key ?? join(this.data, "operator.key"); // a board has one operator
+  }
+
+  /** Starts a node, with the text of a config file if there is one; or a second one beside the first of a board. */
+  static async start(t: Pick<TestContext, "after">, config = "", beside?: Node): Promise<Node> {
+    const node = new Node(beside);
     writeFileSync(join(node.data, "config.yaml"), config);
     t.after(async () => {
       await node.kill();
       rmSync(node.data, { recursive: true, force: true });
     });
     await node.start();
-    node.token = execFileSync(binary, ["token", "--key", node.key, "--audience", "nina"], { encoding: "utf8" }).trim();
+    node.token = execFileSync(binary, ["token", "--key", node.key, "--audience", node.name], { encoding: "utf8" }).trim();
     return node;
-  }
-
-  /** The key file of the operator. */
-  get key(): string {
-    return join(this.data, "operator.key");
   }
 
   /** Starts it, the second time at the same address. */
   async start(): Promise<void> {
     if (!existsSync(binary)) throw new Error(`${binary} is not there: make build, or set RAMET_BINARY`);
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
-    const args = ["serve", "--data", this.data, "--name", "nina", "--listen", listen, "--config", join(this.data, "config.yaml")];
+    const args = ["serve", "--data", this.data, "--name", this.name, "--listen", listen, "--config", join(this.data, "config.yaml")];
     this.#process = spawn(binary, args, { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, HOME: this.data } });
     let said = "";
     for await (const line of createInterface({ input: this.#process.stderr! })) {
