@@ -19,8 +19,6 @@ type Info struct {
 	ArchiveDurability string `json:"archive_durability,omitzero"`
 	// ArchiveError is why the archive cannot be reached now.
 	ArchiveError string `json:"archive_error,omitzero"`
-	// ArtifactError is why jobs of this node wait with their end for the store of artifacts, and how many.
-	ArtifactError string `json:"artifact_error,omitzero"`
 	// ArchiveBacklog is what waits for the archive, as the node that archives told last.
 	// It tells within seconds while something waits, and when nothing does any more.
 	ArchiveBacklog *domain.ArchiveBacklog `json:"archive_backlog,omitzero"`

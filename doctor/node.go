@@ -25,6 +25,7 @@ func (c *Report) nodes(list []domain.Node, now time.Time) {
 			versions[version] = append(versions[version], n.Name)
 			formats[n.Format] = append(formats[n.Format], n.Name)
 			c.clockOf(n)
+			c.unkept(n)
 		}
 	}
 	if len(versions) > 1 {
@@ -46,6 +47,19 @@ func (c *Report) clockOf(n domain.Node) {
 		c.add("node "+n.Name, Warning, "its clock is %v %s the board's, by which alarms and schedules come; on etcd that is the middle one of the nodes' clocks, "+
 			"and the earlier of two. Run NTP on all nodes", off.Abs(), way)
 	}
+}
+
+// unkept says that jobs of a node wait with their end for the store of artifacts.
+func (c *Report) unkept(n domain.Node) {
+	count := strconv.Itoa(len(n.Unkept))
+	switch len(n.Unkept) {
+	case 0:
+		return
+	case domain.MaxUnkept:
+		count += " or more"
+	}
+	c.add("artifacts", Bad, "jobs of node %s that have done their work and cannot leave their files: %s, %s; make room there, or see that it answers: "+
+		"they end by themselves then, and while the node lives none runs again", n.Name, count, n.Unkept[0].Why)
 }
 
 // alone says that no node lives on the board beside the one that answered, which ends with the

@@ -328,10 +328,6 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 			"faster place, archive less of a context (`ramet context update --archives`), or see whether a node on duty as clockwork reaches it",
 			BacklogText(*b, now), clock(b.ToldMs))
 	}
-	if info.ArtifactError != "" {
-		c.add("artifacts", Bad, "%s; make room there, or see that it answers: they end by themselves then, and while this node lives none runs again",
-			info.ArtifactError)
-	}
 	if info.StreamError != "" {
 		c.add("streams", Bad, "events are not taken: %s", info.StreamError)
 	}

@@ -92,17 +92,6 @@ func TestDoctorNamesADiskThatIsNearlyFull(t *testing.T) {
 	}
 }
 
-func TestDoctorNamesAStoreThatTakesNoFiles(t *testing.T) {
-	var c Report
-	info := api.Info{Name: "nina", Ready: true, Durability: "disk", ArtifactError: "jobs that have done their work and cannot leave their files: 2, no room"}
-	c.Node(info, "", time.Now())
-	want := Finding{"artifacts", Bad, "jobs that have done their work and cannot leave their files: 2, no room; make room there, or see that it answers: " +
-		"they end by themselves then, and while this node lives none runs again"}
-	if !slices.Contains(c.Findings, want) {
-		t.Errorf("got %+v, want %+v", c.Findings, want)
-	}
-}
-
 // A board to which nothing can be written is what is wrong; whatever is late for that
 // is not told besides.
 func TestDoctorNamesABoardThatTakesNothing(t *testing.T) {

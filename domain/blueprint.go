@@ -258,16 +258,3 @@ func (s *Step) Call() *EffectCall {
 
 // WeightOr is the step's weight.
 func (s *Step) WeightOr() int { return cmp.Or(s.Weight, 1) }
-
-// WindowOr is how many unfinished jobs of the step there are at once.
-func (s *Step) WindowOr() int {
-	switch {
-	case s.Shard != nil:
-		return cmp.Or(s.Shard.Window, DefaultWindow)
-	case s.Pack != nil:
-		return cmp.Or(s.Pack.Window, DefaultWindow)
-	case s.Listed():
-		return cmp.Or(s.Window, DefaultWindow)
-	}
-	return 1
-}

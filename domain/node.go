@@ -24,14 +24,27 @@ type Node struct {
 	// Effects are those that it does for sagas.
 	Effects []string `json:"effects,omitzero"`
 	// Off are the roles that rules of duty have taken from it.
-	Off       []Off `json:"off,omitzero"`
-	StartedMs int64 `json:"started_ms,omitzero"` // Unix milliseconds
+	Off []Off `json:"off,omitzero"`
+	// Unkept are the first [MaxUnkept] of its jobs that wait with their end for the store of artifacts.
+	Unkept    []Unkept `json:"unkept,omitzero"`
+	StartedMs int64    `json:"started_ms,omitzero"` // Unix milliseconds
 	// ClockOffMs is by how much its machine's clock is ahead of the board's, in whole seconds.
 	ClockOffMs int64 `json:"clock_off_ms,omitzero"`
 	// SeenMs is when it last said that it is alive, by the board's clock; 0 once it has stopped.
 	SeenMs int64 `json:"seen_ms"`
 	// Alive is whether that is not too long ago.
 	Alive bool `json:"alive"`
+}
+
+// MaxUnkept bounds [Node.Unkept], which is written every few seconds.
+const MaxUnkept = 100
+
+// Unkept is a job whose script has done its work and whose files the store of artifacts does not take.
+type Unkept struct {
+	Context TenantID `json:"context"`
+	Job     string   `json:"job"`
+	Full    bool     `json:"full,omitzero"` // the store has no room; otherwise it is away
+	Why     string   `json:"why"`           // with the place of the store
 }
 
 // Seen returns the node with Alive as it is at now.

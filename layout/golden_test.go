@@ -53,7 +53,8 @@ var (
 		Locked: []domain.Locked{{Context: 7, Key: "disk", Why: "no such file"}}}
 	goldTask = domain.Task{ID: "7b-1", Script: "40 + 2", Status: domain.TaskError, ClientRPCID: "rpc-9", Output: "o", Error: "e",
 		CreatedAt: 1, UpdatedAt: 2, ReplyToQueue: "rhai_reply:7b-1", Circle: "friends", CallerID: 12, Losses: 1}
-	goldNode = domain.Node{Name: "n1", Version: "v1.2.3", Host: "h1", RunnerID: 20, Durability: "disk", Labels: domain.Labels{"zone": "eu"},
+	goldNode = domain.Node{Name: "n1", Unkept: []domain.Unkept{{Context: 3, Job: "1:2", Full: true, Why: "no room"}},
+		Version: "v1.2.3", Host: "h1", RunnerID: 20, Durability: "disk", Labels: domain.Labels{"zone": "eu"},
 		Off: []domain.Off{{Role: domain.RoleRunner, Rule: 1, Why: "too old"}}, StartedMs: 1000}
 	goldObject    = domain.Object{ID: 5, Data: `{"name":"Ann"}`, Version: 3, CreatedBy: 12, UpdatedBy: 13, CreatedAt: 1, UpdatedAt: 2}
 	goldBlueprint = layout.StoredVersion{Version: 3, Hash: "ab", Text: `{"name":"n"}`, Summary: "for people", UpdatedMs: 1700000000000, By: 12}

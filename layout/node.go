@@ -33,6 +33,7 @@ var nodeTable = newTable(
 	list("circles", wantList, func(n *domain.Node) *[]domain.ServedCircle { return &n.Circles }),
 	list("effects", wantList, func(n *domain.Node) *[]string { return &n.Effects }),
 	list("off", wantList, func(n *domain.Node) *[]domain.Off { return &n.Off }),
+	list("unkept", wantList, func(n *domain.Node) *[]domain.Unkept { return &n.Unkept }),
 	number("clock_off_ms", func(n *domain.Node) *int64 { return &n.ClockOffMs }),
 	number(NodeStarted, func(n *domain.Node) *int64 { return &n.StartedMs }),
 	number(NodeSeen, func(n *domain.Node) *int64 { return &n.SeenMs }).readOnly(),

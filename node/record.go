@@ -40,6 +40,7 @@ func (n *Node) keepRecord(ctx context.Context) {
 		select {
 		case <-tick.C:
 		case <-n.Duties.Changed():
+		case <-n.Work.UnkeptChanged():
 		case <-n.repaired:
 		case <-locks:
 		case <-ctx.Done():
@@ -53,7 +54,7 @@ func (n *Node) keepRecord(ctx context.Context) {
 // the board's clock, whatever theirs says.
 func (n *Node) writeRecord(ctx context.Context, now time.Time) error {
 	about := domain.Node{Version: n.cfg.Version, Format: n.cfg.Format, Host: n.cfg.Host, RunnerID: n.self.RunnerID, Durability: string(n.board.Durability()),
-		Labels: n.cfg.Labels, Circles: n.cfg.Circles.Served, Effects: n.ServedEffects(), Off: n.Duties.Off(), StartedMs: n.began.UnixMilli(),
+		Labels: n.cfg.Labels, Circles: n.cfg.Circles.Served, Effects: n.ServedEffects(), Off: n.Duties.Off(), Unkept: n.Work.Unkept(), StartedMs: n.began.UnixMilli(),
 		ClockOffMs: time.Since(now).Truncate(time.Second).Milliseconds()}
 	fields := append(layout.EncodeNode(about), n.postFields()...)
 	if err := n.self.stay(ctx, n.board, now, fields...); err != nil || n.cfg.Passing {

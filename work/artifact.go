@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,8 @@ const (
 	// storeMin and storeMax bound the pause before a store that is away is tried again.
 	storeMin = time.Second
 	storeMax = 30 * time.Second
+	// maxUnkeptWhy bounds what a node's record says of a store, in bytes.
+	maxUnkeptWhy = 500
 )
 
 // noStore says what to do where a node keeps no artifacts.
@@ -58,15 +61,18 @@ func (e *storeError) Unwrap() error { return e.error }
 // unkept are the jobs of this process whose scripts have done their work and whose end waits
 // for the artifact store, each with why.
 type unkept struct {
-	mu  sync.Mutex
-	why map[ref]error
+	mu      sync.Mutex
+	why     map[ref]error
+	changed chan struct{} // has room for one
 }
+
+func newUnkept() *unkept { return &unkept{why: map[ref]error{}, changed: make(chan struct{}, 1)} }
 
 func (u *unkept) set(job ref, why error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.why == nil {
-		u.why = map[ref]error{}
+	if len(u.why) == 0 {
+		u.tell()
 	}
 	u.why[job] = why
 }
@@ -74,24 +80,63 @@ func (u *unkept) set(job ref, why error) {
 func (u *unkept) forget(job ref) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.why, job)
+	_, had := u.why[job]
+	if delete(u.why, job); had && len(u.why) == 0 {
+		u.tell()
+	}
 }
 
-func (u *unkept) of(job ref) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.why[job]
+func (u *unkept) tell() {
+	select {
+	case u.changed <- struct{}{}:
+	default:
+	}
 }
 
-// ArtifactsUnkept is how many jobs of this process wait with their end for the artifact store, and
-// why one of them does.
-func (e *Engine) ArtifactsUnkept() (jobs int, why error) {
+// Unkept are the jobs of this process that wait with their end for the artifact store, as the
+// node's record has them.
+func (e *Engine) Unkept() []domain.Unkept {
 	e.unkept.mu.Lock()
 	defer e.unkept.mu.Unlock()
-	for _, why = range e.unkept.why {
-		break
+	list := make([]domain.Unkept, 0, len(e.unkept.why))
+	for job, why := range e.unkept.why {
+		list = append(list, domain.Unkept{Context: domain.TenantID(job.space), Job: job.key.String(), Full: errors.Is(why, domain.ErrExhausted),
+			Why: domain.PlainText(why.Error(), maxUnkeptWhy)})
 	}
-	return len(e.unkept.why), why
+	slices.SortFunc(list, func(a, b domain.Unkept) int {
+		return cmp.Or(cmp.Compare(a.Context, b.Context), cmp.Compare(a.Job, b.Job))
+	})
+	return list[:min(len(list), domain.MaxUnkept)]
+}
+
+// UnkeptChanged is readable once the first job waits for the artifact store, and once none does any more.
+func (e *Engine) UnkeptChanged() <-chan struct{} { return e.unkept.changed }
+
+// unkeptBy finds a job among those of which the node that has it leased says that they wait for the artifact
+// store. Those of this process are found before their node has said so.
+func (e *Engine) unkeptBy(ctx context.Context, owner string, job ref) (u domain.Unkept, is bool, err error) {
+	list := e.Unkept()
+	if !slices.ContainsFunc(list, job.isUnkept) {
+		node, _, _ := strings.Cut(owner, "/")
+		recs, err := e.board.Get(ctx, 0, layout.Node(node))
+		if err != nil {
+			return u, false, err
+		}
+		n, err := layout.DecodeNode(layout.Node(node), recs[0])
+		if err != nil || !n.Seen(e.board.Now()).Alive {
+			return u, false, nil // what it said last may be long over
+		}
+		list = n.Unkept
+	}
+	i := slices.IndexFunc(list, job.isUnkept)
+	if i < 0 {
+		return u, false, nil
+	}
+	return list[i], true, nil
+}
+
+func (r ref) isUnkept(u domain.Unkept) bool {
+	return u.Context == domain.TenantID(r.space) && u.Job == r.key.String()
 }
 
 func ofStore(err error) bool {
@@ -100,8 +145,10 @@ func ofStore(err error) bool {
 
 // sayStore says of an error of the store what those may read who see the job: not where the node
 // has it, by path or address, which the node's own log has.
-func sayStore(err error) string {
-	if errors.Is(err, domain.ErrExhausted) {
+func sayStore(err error) string { return storeText(errors.Is(err, domain.ErrExhausted)) }
+
+func storeText(full bool) string {
+	if full {
 		return "the artifact store is full"
 	}
 	return "the artifact store is away; the node's log says why"

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/ramet-run/ramet/artifact"
 	"github.com/ramet-run/ramet/artifact/folderstore"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -227,14 +229,33 @@ func TestAFullStoreIsTold(t *testing.T) {
 		if err != nil || !strings.HasSuffix(x.Text, want) {
 			t.Errorf("got %q, %v; want %q at its end", x.Text, err, want)
 		}
-		jobs, why := r.engine.ArtifactsUnkept()
-		if jobs != 1 || !errors.Is(why, syscall.ENOSPC) || !strings.Contains(why.Error(), "/secret/place") {
-			t.Errorf("got %d jobs, %v", jobs, why)
+		list := r.engine.Unkept()
+		if len(list) != 1 || list[0].Job != key(1).String() || !list[0].Full || !strings.Contains(list[0].Why, "/secret/place") {
+			t.Errorf("got %+v", list)
+		}
+		// So it is told by every other node, which knows it by the record of the one that has the job.
+		other := work.New(r.board, work.Config{})
+		about := domain.Node{Name: "n1", Unkept: list, SeenMs: r.board.Now().UnixMilli()}
+		commit := func() {
+			var b board.Batch
+			b.Set(layout.Node("n1"), append(layout.EncodeNode(about), board.Field{Name: layout.NodeSeen, Value: strconv.FormatInt(about.SeenMs, 10)})...)
+			if err := r.board.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		commit()
+		if x, err := other.Explain(t.Context(), tenant, key(1)); err != nil || !strings.HasSuffix(x.Text, want) {
+			t.Errorf("on another node: got %q, %v; want %q at its end", x.Text, err, want)
+		}
+		about.SeenMs -= domain.NodeSilence.Milliseconds()
+		commit()
+		if x, err := other.Explain(t.Context(), tenant, key(1)); err != nil || strings.Contains(x.Text, "artifact store") {
+			t.Errorf("of a node that is silent: got %q, %v; want nothing of what it said last", x.Text, err)
 		}
 		r.store.puts.Store(0)
 		r.want(1, domain.JobFinished, "")
-		if jobs, why := r.engine.ArtifactsUnkept(); jobs != 0 {
-			t.Errorf("got %d jobs, %v once there was room", jobs, why)
+		if list := r.engine.Unkept(); len(list) != 0 {
+			t.Errorf("got %+v once there was room", list)
 		}
 		page, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 100)
 		if err != nil {

@@ -108,7 +108,7 @@ type Engine struct {
 	turns  lookTurns
 	flows  knownFlows
 	kept   kept
-	unkept unkept
+	unkept *unkept
 	rooms  rooms
 	waits  waitings
 	crowds crowds
@@ -159,6 +159,7 @@ func New(b board.Board, cfg Config) *Engine {
 		cfg.Egress = egress.NewDialer(egress.Public())
 	}
 	return &Engine{board: b, cfg: cfg, log: cfg.Logger, bans: cfg.Bans, reach: newReach(cfg.Egress, cfg.LookTime),
+		unkept:  newUnkept(),
 		kept:    kept{limits: cfg.Limits.WithDefaults(script.Limits{}), contexts: map[domain.TenantID]*leftovers{}},
 		runners: map[*Runner]struct{}{}, stops: map[ref]stopMark{}, rooms: rooms{known: map[domain.TenantID]room{}},
 		endedKinds: []EndedKind{endedMessages}}

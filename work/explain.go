@@ -269,8 +269,10 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 		x.Text = fmt.Sprintf("%s took it for attempt %d and is gone, paused or cut off: its lease ran out at %s, "+
 			"and the job waits for a node that takes it back", l.Owner, l.Token, l.Until.UTC().Format(time.RFC3339))
 	}
-	if why := e.unkept.of(ref{space, j.Key()}); why != nil {
-		x.Text += "; its script has done its work, and what it left waits until it can be kept: " + sayStore(why)
+	if u, is, err := e.unkeptBy(ctx, l.Owner, ref{space, j.Key()}); err != nil {
+		return x, err
+	} else if is {
+		x.Text += "; its script has done its work, and what it left waits until it can be kept: " + storeText(u.Full)
 	}
 	if j.Cancel != "" {
 		x.Text += "; it has been told to stop"

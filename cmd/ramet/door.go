@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -48,9 +47,6 @@ func (p *parts) openDoor(ctx context.Context, dataDir string, cfg config) error 
 			info := api.Info{Name: p.node.Name(), Version: version, RunnerID: p.node.RunnerID(), Board: p.kind,
 				Durability: durability(), Archive: p.archived, Ready: p.node.Ready(), Off: p.node.Duties.Off(), StartedMs: began.UnixMilli()}
 			info.Locked, info.Links = p.secrecy.LockedOut(), links(p.buses)
-			if jobs, why := p.node.Work.ArtifactsUnkept(); jobs > 0 {
-				info.ArtifactError = "jobs that have done their work and cannot leave their files: " + strconv.Itoa(jobs) + ", " + why.Error()
-			}
 			p.sagasInfo(&info)
 			return info
 		},

@@ -194,6 +194,9 @@ func nodeTable(t *table, n domain.Node) {
 	for _, o := range n.Off {
 		t.field("off: "+string(o.Role), doctor.OffText(o))
 	}
+	for _, u := range n.Unkept {
+		t.field("artifacts not kept", fmt.Sprintf("of %s in context %d: %s", u.Job, u.Context, u.Why))
+	}
 	t.field("since", clock(n.StartedMs))
 	t.field("seen", clock(n.SeenMs))
 }
@@ -252,7 +255,6 @@ func (a *app) infoCommand() *cobra.Command {
 					t.field("stream error", i.StreamError)
 					t.field("disk error", i.DiskError)
 					t.field("archive error", i.ArchiveError)
-					t.field("artifact error", i.ArtifactError)
 					t.field("stream", i.Stream)
 					t.field("stream durability", i.StreamDurability)
 					for _, s := range i.Sizes {
