@@ -50,6 +50,7 @@ const (
 	JobUnmet         = "unmet" // JSON list: prerequisites not met yet
 	JobFollowers     = "followers"
 	JobLogBytes      = "log_bytes"
+	JobLogMost       = "log_most" // "<attempt>:<bytes>": how many the log may have when that attempt ends
 	JobLogSeen       = "log_seen" // "<attempt>:<n>": the last line that its worker has logged; behind another ":" a bit map of those before it that have not come
 	JobQueuedMs      = "queued_ms"
 	JobStartedMs     = "started_ms"
@@ -165,6 +166,7 @@ var jobTable = newTable(
 	apart[domain.Job](board.FieldQueue).notInPages(),
 	apart[domain.Job](JobUnmet),
 	apart[domain.Job](JobLogBytes).notInPages(),
+	apart[domain.Job](JobLogMost).notInPages(),
 	apart[domain.Job](JobLogSeen).notInPages(),
 	apart[domain.Job](JobRetried).notInPages(),
 	apart[domain.Job](JobSignalSent).notInPages(),

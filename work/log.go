@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,15 +27,19 @@ const (
 	logLineCost = 64
 	// logLinesMost bounds a log by lines, where bytes are not counted.
 	logLinesMost = 1 << 20
+	// logLeast is how many bytes an attempt has at the least, however much those before it
+	// have said: what it said last is what people look for.
+	logLeast = 4 << 10
 )
 
 // logBuffer collects the lines of one attempt and writes them in batches. It is
 // the script's host. Its writer starts with the first line and ends with stop.
 type logBuffer struct {
-	x *run
+	x    *run
+	most int // bytes that the job's log may have when the attempt ends
 
 	mu    sync.Mutex
-	room  int // bytes left of the job's share
+	room  int // bytes left of them
 	lines []string
 	bytes int
 	full  bool // nothing is taken any more
@@ -44,7 +50,29 @@ type logBuffer struct {
 	wg   sync.WaitGroup
 }
 
-// Log takes one line. What goes over the job's share is dropped, with one
+// newLog goes on with the log of a job, for an attempt.
+func newLog(x *run, j *domain.Job, rec board.Record) *logBuffer {
+	used, _ := strconv.Atoi(rec.Get(layout.JobLogBytes))
+	most := used + logShare(x.r.e.cfg.LogBytes, used, j.Failures < j.MaxRetries())
+	if attempt, was, _ := strings.Cut(rec.Get(layout.JobLogMost), ":"); attempt == strconv.FormatInt(x.Claimed.Token, 10) {
+		most, _ = strconv.Atoi(was) // it has logged before, as a worker does by many requests
+	}
+	return &logBuffer{x: x, most: most, room: most - used, full: used > most}
+}
+
+// logShare is how many bytes of a log an attempt may add, of which those before it have used some:
+// it leaves half of what there is where the job may be tried again, and an eighth where it
+// comes to a further attempt only if its runner is lost.
+func logShare(all, used int, again bool) int {
+	left := max(0, all-used)
+	share := left - left/8
+	if again {
+		share = left / 2
+	}
+	return max(share, min(logLeast, all))
+}
+
+// Log takes one line. What goes over the attempt's share is dropped, with one
 // line that says so.
 func (l *logBuffer) Log(stream string, line []byte) {
 	l.mu.Lock()
@@ -83,8 +111,8 @@ func (l *logBuffer) add(stream string, line []byte) bool {
 	}
 	cost := len(line) + logLineCost
 	if l.room -= cost; l.room < 0 {
-		l.full = true
-		stream, line = "ramet", []byte("log cut: the job's share of "+strconv.Itoa(l.x.r.e.cfg.LogBytes)+" bytes is used up")
+		l.full, l.room = true, -1 // by which a worker's next request finds it full
+		stream, line = "ramet", fmt.Appendf(nil, "log cut: this attempt's share is used up, of the %d bytes for all attempts (log_bytes)", l.x.r.e.cfg.LogBytes)
 	}
 	l.lines = append(l.lines, layout.EncodeLog(domain.Log{
 		AtMs: time.Now().UnixMilli(), Stream: stream, Attempt: int(l.x.Claimed.Token), Line: string(line),
@@ -127,7 +155,7 @@ func (l *logBuffer) take() (lines []string, bytes int) {
 	return lines, bytes
 }
 
-// putBack takes lines back that could not be written. The job's share bounds
+// putBack takes lines back that could not be written. The attempt's share bounds
 // them.
 func (l *logBuffer) putBack(lines []string, bytes int) {
 	l.mu.Lock()
@@ -146,16 +174,17 @@ func (l *logBuffer) put(b *board.Batch, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	// The share bounds the list; the number only backs it up.
-	b.Append(layout.Logs(l.x.key), l.x.r.e.cfg.LogBytes/logLineCost+logBatch, lines...)
-	b.Set(l.x.key.String(), board.Field{Name: layout.JobLogBytes, Value: l.used()})
+	// The shares bound the list; the number only backs them up.
+	b.Append(layout.Logs(l.x.key), l.x.r.e.cfg.LogBytes/logLineCost+logLinesMost, lines...)
+	b.Set(l.x.key.String(), board.Field{Name: layout.JobLogBytes, Value: l.used()},
+		board.Field{Name: layout.JobLogMost, Value: fmt.Sprintf("%d:%d", l.x.Claimed.Token, l.most)})
 }
 
 // used is what the job has used of its share, as its record says it.
 func (l *logBuffer) used() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strconv.Itoa(l.x.r.e.cfg.LogBytes - l.room)
+	return strconv.Itoa(l.most - l.room)
 }
 
 // write writes batches while the script runs.

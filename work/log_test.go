@@ -60,10 +60,62 @@ func TestLogsAreBounded(t *testing.T) {
 		r.submit(job(1, "chatter", retries(2)))
 		r.want(1, domain.JobError, domain.ReasonScriptFailed)
 		logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 10_000)
-		if err != nil || len(logs) != 10_000/164+3+2 || !strings.HasPrefix(logs[len(logs)-1].Line, "log cut") {
-			t.Errorf("got %d lines, %v; want the share, one remark each attempt, and the ends of the first two", len(logs), err)
+		if err != nil || len(logs) != 5_000/164+2*(4096/164)+3+2 || !strings.HasPrefix(logs[len(logs)-1].Line, "log cut") {
+			t.Errorf("got %d lines, %v; want the shares, one remark each attempt, and the ends of the first two", len(logs), err)
 		}
 	})
+}
+
+// TestEachAttemptHasAShareOfTheLog holds that what the last attempt said is there, however much those before
+// it have said, and that all of them are bounded.
+func TestEachAttemptHasAShareOfTheLog(t *testing.T) {
+	const all, tries = 100_000, 20
+	for _, tt := range []struct {
+		name    string
+		retries uint8
+		least   [2]int // lines of the first attempt and of the last
+	}{
+		{"a job that is tried once has nearly all", 0, [2]int{all * 7 / 8 / 164, all * 7 / 8 / 164}},
+		{"one that is tried again leaves half for what may come", tries - 1, [2]int{all / 2 / 164, 4096 / 164}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			eachTaking(t, func(t *testing.T, by taking) {
+				r := by.newRig(t, work.Config{LogBytes: all})
+				r.script.on("chatter", func(_ context.Context, _ script.Task, h script.Host) script.Outcome {
+					for range all / 100 {
+						h.Log("stdout", []byte(strings.Repeat("x", 100)))
+					}
+					return failed("no")
+				})
+				r.submit(job(1, "chatter", retries(tt.retries)))
+				r.want(1, domain.JobError, domain.ReasonScriptFailed)
+				logs, err := r.engine.Logs(t.Context(), tenant, key(1), 0, 10_000)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lines, cut := map[int]int{}, map[int]int{}
+				for _, l := range logs {
+					if l.Stream == "stdout" {
+						lines[l.Attempt]++
+					} else if strings.HasPrefix(l.Line, "log cut") {
+						cut[l.Attempt]++
+					}
+				}
+				sum := 0
+				for a := 1; a <= int(tt.retries)+1; a++ {
+					if sum += lines[a]; lines[a] < 4096/164 || cut[a] != 1 {
+						t.Errorf("attempt %d has %d lines and says %d times that it was cut", a, lines[a], cut[a])
+					}
+				}
+				if got := [2]int{lines[1], lines[int(tt.retries)+1]}; got != tt.least {
+					t.Errorf("the first attempt and the last have %d lines, want %d", got, tt.least)
+				}
+				if most := (all + tries*4096) / 164; sum > most {
+					t.Errorf("the log has %d lines, want at most %d", sum, most)
+				}
+			})
+		})
+	}
 }
 
 func TestLogsWaitForTheBoard(t *testing.T) {

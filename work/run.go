@@ -126,7 +126,7 @@ func (x *run) attempt(b *board.Batch) (ended, error) {
 	if script.Stop(x.Ctx) != nil {
 		return x.judge(b, script.Outcome{Verdict: script.Stopped}, context.Cause(x.Ctx)), nil
 	}
-	x.log = &logBuffer{x: x, room: x.r.e.cfg.LogBytes - logBytesOf(x.Claimed.Record)}
+	x.log = newLog(x, x.job, x.Claimed.Record)
 	if tries {
 		defer time.AfterFunc(trialTime, func() { x.claimer.started(x) }).Stop()
 	}
@@ -181,11 +181,6 @@ func (x *run) runScript(task script.Task) (out script.Outcome, err error) {
 		}
 	}()
 	return x.claimer.rt.Run(x.Ctx, task, x.log)
-}
-
-func logBytesOf(r board.Record) int {
-	n, _ := strconv.Atoi(r.Get(layout.JobLogBytes))
-	return n
 }
 
 // judge decides what the outcome of the script means for the job.

@@ -149,7 +149,7 @@ func tellOp(op board.Op, key domain.JobKey) bool {
 
 // logOp reports whether op writes the log.
 func (x *run) logOp(op board.Op) bool {
-	return op.Key == layout.Logs(x.key) || op.Kind == board.OpSet && len(op.Fields) == 1 && op.Fields[0].Name == layout.JobLogBytes
+	return op.Key == layout.Logs(x.key) || op.Kind == board.OpSet && op.Fields[0].Name == layout.JobLogBytes
 }
 
 // refused ends the job with the board's refusal as its error: a result over

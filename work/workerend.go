@@ -90,7 +90,7 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	r.claimers = append(r.claimers[:0], workerClaimer(r, j.ScriptType))
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
 	x.job, x.Begun = j, time.UnixMilli(j.StartedMs)
-	x.log = &logBuffer{x: x, room: r.e.cfg.LogBytes - logBytesOf(rec)}
+	x.log = newLog(x, j, rec)
 	if err := x.lastLines(parseSeen(rec.Get(layout.JobLogSeen), end.Attempt), end.Lines); err != nil {
 		return nil, again, err
 	}
@@ -356,11 +356,10 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		r := e.runnerOf(w, domain.DefaultLease)
 		r.claimers = []*claimer{workerClaimer(r, "")}
 		x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: held.Attempt, Record: rec}, time.Now())
-		used := logBytesOf(rec)
-		x.log = &logBuffer{x: x, room: e.cfg.LogBytes - used}
+		j, _ := layout.DecodeJob(held.Key(), rec) // as much as there is of it
+		x.log = newLog(x, j, rec)
 		if !begun { // else all of them are counted already
 			whole, seen = nil, parseSeen(rec.Get(layout.JobLogSeen), held.Attempt)
-			x.log.full = used >= e.cfg.LogBytes
 			fresh, err := seen.unseen(lines)
 			if err != nil {
 				return err
@@ -403,6 +402,9 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 	return domain.Unavailablef("the log of job %q changes too quickly; try again", key)
 }
 
+// logFields say how much of a log there is, and how much may come.
+var logFields = append([]string{layout.JobLogBytes, layout.JobLogMost, layout.JobLogSeen}, layout.JobEnd...)
+
 // recordForLog reads what lines are added by: how many bytes the log has, and the whole record
 // where it may stand in their way.
 func (e *Engine) recordForLog(ctx context.Context, space board.Space, key string, lines []domain.LogLine) (board.Record, error) {
@@ -417,7 +419,7 @@ func (e *Engine) recordForLog(ctx context.Context, space board.Space, key string
 		}
 		return recs[0], nil
 	}
-	recs, err := e.board.GetFields(ctx, space, []string{layout.JobLogBytes, layout.JobLogSeen}, key)
+	recs, err := e.board.GetFields(ctx, space, logFields, key)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ var Table = []Section{
 			Least: second, Most: 1000 * hour, Zero: "priorities do not age"},
 		{Key: "timeout", Kind: Duration, Help: "for jobs that name none", Default: "1h"},
 		{Key: "max_losses", Kind: Number, Help: "leases that may run out before a job ends as runner_lost", Default: "5"},
-		{Key: "log_bytes", Kind: Bytes, Help: "a job's share of log", Default: "1048576"},
+		{Key: "log_bytes", Kind: Bytes, Help: "how much a job may log, in all attempts; a line counts 64 bytes more than it has, and each attempt leaves room for the next", Default: "1048576"},
 		{Key: "keep_failed_files", Kind: Duration, Help: "how long work folders of attempts that failed are kept", Default: "24h"},
 	}},
 	{Title: "Scripts", About: "What runs them, and what of the machine they see: [what holds scripts in](operate/scripts.md).",
