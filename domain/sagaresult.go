@@ -62,9 +62,9 @@ type SagaLag struct {
 	Aside int `json:"aside,omitzero"`
 	// Owner holds the partition; "": nobody does.
 	Owner string `json:"owner,omitzero"`
-	// Outbox is how many work items of the partition wait to be sent; it
-	// stops counting at 1,000.
-	Outbox int `json:"outbox"`
+	// Outbox is how many work items of the partition wait to be sent, on the first of its
+	// rows: streams share it. It stops counting at 1,000.
+	Outbox int `json:"outbox,omitzero"`
 	// First is where the stream begins now, at FirstMs (Unix milliseconds): what was before
 	// was cut, and no replay or rewind has it. 0: nothing was cut.
 	First   uint64 `json:"first,omitzero"`

@@ -195,12 +195,13 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 		if err != nil {
 			return nil, err
 		}
+		waiting := len(items)
 		for _, n := range read {
 			if len(p.now().Reads[n]) == 0 {
 				continue
 			}
 			at := p.at(len(p.list)-1, n, q)
-			l := domain.SagaLag{Saga: saga, Partition: q, Stream: n, Position: at.back, Last: last[n], Aside: at.waiting(), Outbox: len(items),
+			l := domain.SagaLag{Saga: saga, Partition: q, Stream: n, Position: at.back, Last: last[n], Aside: at.waiting(), Outbox: waiting,
 				Trouble: cmp.Or(trouble[n], beyond(n, at.front, last[n])), First: begins[n].first, Bytes: bytes[n]}
 			if at := begins[n].at; !at.IsZero() {
 				l.FirstMs = at.UnixMilli()
@@ -215,7 +216,7 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 			if held && !lease.Over() {
 				l.Owner = lease.Owner
 			}
-			list = append(list, l)
+			list, waiting = append(list, l), 0
 		}
 	}
 	return list, nil

@@ -10,7 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/stream"
 )
@@ -184,6 +188,25 @@ func TestALagIsOfWhatTheSagaReads(t *testing.T) {
 		want[domain.AggregateEvents] = 0
 		if got := behind(); !maps.Equal(got, want) {
 			t.Errorf("after: got %v, want %v", got, want)
+		}
+	})
+}
+
+// TestAnOutboxIsCountedOnce for its partition, though the partition reads several streams.
+func TestAnOutboxIsCountedOnce(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, order())
+		keys := layout.SagaKeys{Tenant: "acme"}
+		b := board.Batch{Space: layout.SpaceOf(shop)}
+		r.must(r.board.Commit(r.Context(), *b.Include(keys.OutboxIndex("order", 0), "a", "b").Include(keys.OutboxIndex("order", 1), "c")))
+		lags, err := r.engine.Lags(r.Context(), shop, "order")
+		r.must(err)
+		got := map[int][]int{}
+		for _, l := range lags {
+			got[l.Partition] = append(got[l.Partition], l.Outbox)
+		}
+		if diff := cmp.Diff([][]int{{2, 0, 0}, {1, 0, 0}}, [][]int{got[0], got[1]}); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -253,8 +254,12 @@ func (a *app) sagaLag() *cobra.Command {
 					head = append(head, "BEGINS", "SINCE")
 				}
 				t.row(head...)
-				for _, l := range out.Lags {
-					row := []any{l.Partition, l.Owner, l.Stream, l.Position, l.Last, doctor.BehindText(l), l.Outbox, size(l.Bytes)}
+				for i, l := range out.Lags {
+					outbox := strconv.Itoa(l.Outbox)
+					if i > 0 && l.Partition == out.Lags[i-1].Partition {
+						outbox = "" // it stands on the partition's first row
+					}
+					row := []any{l.Partition, l.Owner, l.Stream, l.Position, l.Last, doctor.BehindText(l), outbox, size(l.Bytes)}
 					if ails {
 						row = append(row, l.Trouble)
 					}
