@@ -101,6 +101,8 @@ type AuditLinks struct {
 // AuditReport is what an audit by hand found, by context.
 type AuditReport struct {
 	Context domain.TenantID `json:"context"`
+	// Mends says of a look that who asked may have an audit run.
+	Mends bool `json:"mends,omitzero"`
 	domain.Audit
 }
 

@@ -59,6 +59,8 @@ type Answers struct {
 	Secrets   []domain.Secret
 	Peers     []api.PeerView
 	Nodes     []domain.Node // those of the board
+	// Unseen is what was not asked for, as who asked may not inspect nodes.
+	Unseen []string
 	// Passing says that who answered is there for the time of the command only.
 	Passing bool
 }
@@ -108,6 +110,9 @@ func Of(a Answers, version string, now time.Time) Report {
 		}
 	}
 	c.Peers(a.Peers)
+	for _, what := range a.Unseen {
+		c.add(what, OK, "not looked at: that needs the right to inspect nodes, which the operator has")
+	}
 	return c
 }
 

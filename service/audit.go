@@ -70,14 +70,15 @@ const lookWithin = 50 * time.Millisecond
 
 // LookForFindings finds what an audit of a context would, and repairs nothing.
 func (c Caller) LookForFindings(ctx context.Context, p api.LookParams) (api.AuditReport, error) {
-	if _, err := c.may(ctx, domain.VerbRead, p.Context, "context"); err != nil {
+	t, err := c.may(ctx, domain.VerbRead, p.Context, "context")
+	if err != nil {
 		return api.AuditReport{}, err
 	}
 	looks := []func(context.Context, domain.TenantID, time.Duration) (domain.Audit, error){c.api.parts.Jobs.LookWithin, c.api.parts.Flows.LookWithin}
 	if c.api.parts.Sagas != nil {
 		looks = append(looks, c.api.parts.Sagas.LookWithin)
 	}
-	r := api.AuditReport{Context: p.Context}
+	r := api.AuditReport{Context: p.Context, Mends: c.who.Permits(t, domain.VerbAudit, false, c.group)}
 	for _, look := range looks {
 		found, err := look(ctx, p.Context, lookWithin)
 		if err != nil {
