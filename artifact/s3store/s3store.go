@@ -20,6 +20,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -49,6 +50,34 @@ type Store struct {
 	prefix string // "" or "a/b/"
 	where  string
 	large  chan struct{}
+	clock  *serverClock
+}
+
+// serverClock knows by how much the server's clock is ahead of this machine's, as its last answer says.
+type serverClock struct {
+	http.RoundTripper
+	ahead atomic.Pointer[time.Duration]
+}
+
+func (c *serverClock) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := c.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return answer, err
+	}
+	if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		ahead := time.Until(at)
+		c.ahead.Store(&ahead)
+	}
+	return answer, nil
+}
+
+// now is the server's time; it is not known where no answer has said it.
+func (c *serverClock) now() (at time.Time, known bool) {
+	ahead := c.ahead.Load()
+	if ahead == nil {
+		return at, false
+	}
+	return time.Now().Add(*ahead), true
 }
 
 // Open returns the store of an URL, s3://BUCKET/PREFIX. Its parameters are endpoint (a host,
@@ -91,12 +120,13 @@ func Open(u *url.URL) (*Store, error) {
 		return nil, wrong("%v", err)
 	}
 	transport.ResponseHeaderTimeout = answerWithin
+	clock := &serverClock{RoundTripper: transport}
 	c, err := minio.New(endpoint, &minio.Options{Creds: credentials.NewChainCredentials(chain), Secure: secure, Region: q.Get("region"),
-		Transport: transport, MaxRetries: 3})
+		Transport: clock, MaxRetries: 3})
 	if err != nil {
 		return nil, wrong("%v", err)
 	}
-	s := &Store{core: minio.Core{Client: c}, bucket: u.Host, large: make(chan struct{}, manyParts)}
+	s := &Store{core: minio.Core{Client: c}, bucket: u.Host, large: make(chan struct{}, manyParts), clock: clock}
 	if s.prefix = strings.Trim(path.Clean("/"+u.Path), "/"); s.prefix != "" {
 		s.prefix += "/"
 	}
@@ -208,7 +238,7 @@ func (b *body) Read(p []byte) (int, error) {
 // was being put.
 func (s *Store) Blobs(ctx context.Context, t domain.TenantID) iter.Seq2[artifact.Blob, error] {
 	return func(yield func(artifact.Blob, error) bool) {
-		s.clear(ctx, t, time.Now().Add(-artifact.Grace))
+		s.clear(ctx, t)
 		listing, stop := context.WithCancel(ctx)
 		defer stop()
 		prefix := s.key(t, "")
@@ -228,17 +258,19 @@ func (s *Store) Blobs(ctx context.Context, t domain.TenantID) iter.Seq2[artifact
 	}
 }
 
-// clear removes what was begun in parts before an instant. No list of a bucket shows such parts,
+// clear removes what was begun in parts long ago, by the server's clock, which says when it was begun: that of
+// this machine need not agree, and what is being put would be removed. No list of a bucket shows such parts,
 // and they are paid for as if they were files. What fails is tried by the next look: a login may
 // have all rights but that to list them, and is told by nothing else that goes wrong.
-func (s *Store) clear(ctx context.Context, t domain.TenantID, before time.Time) {
+func (s *Store) clear(ctx context.Context, t domain.TenantID) {
 	for key, upload := "", ""; ; {
 		page, err := s.core.ListMultipartUploads(ctx, s.bucket, s.key(t, ""), key, upload, "", 0)
 		if err != nil {
 			return
 		}
+		now, known := s.clock.now()
 		for _, u := range page.Uploads {
-			if u.Initiated.Before(before) && artifact.ValidateSum(path.Base(u.Key)) == nil {
+			if known && u.Initiated.Before(now.Add(-artifact.Grace)) && artifact.ValidateSum(path.Base(u.Key)) == nil {
 				_ = s.core.AbortMultipartUpload(ctx, s.bucket, u.Key, u.UploadID)
 			}
 		}

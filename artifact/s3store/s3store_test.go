@@ -153,13 +153,18 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// fullAfter is a server in front of another that has no room for a part with a number, or a later one.
-func fullAfter(t *testing.T, server string, part int, full *atomic.Bool, met func()) *httptest.Server {
+// fullAfter is a server in front of another that has no room for a part with a number, or a later one, and
+// whose clock may be ahead.
+func fullAfter(t *testing.T, server string, part int, full *atomic.Bool, ahead *atomic.Int64, met func()) *httptest.Server {
 	to, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
 	through := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }}
+	through.ModifyResponse = func(r *http.Response) error {
+		r.Header.Set("Date", time.Now().Add(time.Duration(ahead.Load())).UTC().Format(http.TimeFormat))
+		return nil
+	}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n, _ := strconv.Atoi(r.URL.Query().Get("partNumber")); n >= part && full.Load() {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -185,9 +190,10 @@ func TestFullInTheMidst(t *testing.T) {
 	}
 	var full atomic.Bool
 	full.Store(true)
+	var ahead atomic.Int64
 	met := func() {}
 	q := u.Query()
-	q.Set("endpoint", fullAfter(t, q.Get("endpoint"), 2, &full, func() { met() }).URL)
+	q.Set("endpoint", fullAfter(t, q.Get("endpoint"), 2, &full, &ahead, func() { met() }).URL)
 	u.RawQuery = q.Encode()
 	s, data := open(t, u.String()), make([]byte, 40<<20)
 	if _, err := s.Put(t.Context(), 7, bytes.NewReader(data)); !errors.Is(err, domain.ErrExhausted) {
@@ -210,16 +216,18 @@ func TestFullInTheMidst(t *testing.T) {
 	if _, err := s.Put(ctx, 7, bytes.NewReader(data)); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
+	// It is the server's clock that says how long ago that was.
 	for _, c := range []struct {
-		before time.Duration
-		left   int
-	}{{-time.Hour, 1}, {time.Hour, 0}} {
-		s.Clear(t.Context(), 7, time.Now().Add(c.before))
+		ahead time.Duration
+		left  int
+	}{{-2 * artifact.Grace, 1}, {0, 1}, {artifact.Grace + time.Hour, 0}} {
+		ahead.Store(int64(c.ahead))
+		nothing()
 		if begun, err := s.Begun(t.Context(), 7); err != nil || len(begun) != c.left {
 			t.Errorf("%q is left, %v; want %d", begun, err, c.left)
 		}
 	}
-	nothing()
+	ahead.Store(0)
 	met = func() {}
 	full.Store(false)
 	if b, err := s.Put(t.Context(), 7, bytes.NewReader(data)); err != nil || b.Size != int64(len(data)) {
@@ -238,5 +246,49 @@ func TestURLs(t *testing.T) {
 		if _, err := s3store.Open(u); !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got %v", text, err)
 		}
+	}
+}
+
+// TestWhatWasBegunIsOldByTheServersClock has a server whose clock is another than this machine's, and one that
+// says no time: of what was begun there it is not known how old it is.
+func TestWhatWasBegunIsOldByTheServersClock(t *testing.T) {
+	login(t, s3test.Secret)
+	begun := time.Now()
+	for _, c := range []struct {
+		name string
+		date string
+		gone bool
+	}{
+		{"young there", begun.Add(artifact.Grace - time.Hour).UTC().Format(http.TimeFormat), false},
+		{"old there", begun.Add(artifact.Grace + time.Hour).UTC().Format(http.TimeFormat), true},
+		{"a clock that is behind", begun.Add(-30 * artifact.Grace).UTC().Format(http.TimeFormat), false},
+		{"no time", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gone := false
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if w.Header()["Date"] = nil; c.date != "" {
+					w.Header().Set("Date", c.date)
+				}
+				q := r.URL.Query()
+				switch {
+				case r.Method == http.MethodDelete && q.Get("uploadId") == "u1":
+					gone = true
+					w.WriteHeader(http.StatusNoContent)
+				case q.Has("uploads"):
+					fmt.Fprintf(w, `<ListMultipartUploadsResult><Bucket>bucket</Bucket><Upload><Key>7/%064d</Key><UploadId>u1</UploadId><Initiated>%s</Initiated></Upload>`+
+						`</ListMultipartUploadsResult>`, 1, begun.UTC().Format(time.RFC3339))
+				default:
+					fmt.Fprint(w, `<ListBucketResult><Name>bucket</Name></ListBucketResult>`)
+				}
+			}))
+			defer server.Close()
+			for b, err := range open(t, "s3://bucket?region=x&endpoint="+server.URL).Blobs(t.Context(), 7) {
+				t.Errorf("%+v is there, %v", b, err)
+			}
+			if gone != c.gone {
+				t.Errorf("what was begun is removed: %v, want %v", gone, c.gone)
+			}
+		})
 	}
 }
