@@ -205,7 +205,7 @@ func (a *app) toAll(ctx context.Context, n *client.Client, m *many, verb, things
 	if b, err = n.WaitBulk(ctx, a.tenant(), b.ID, nil); err != nil {
 		return err
 	}
-	if err := a.print(b, func(t *table) { bulkTable(t, b) }); err != nil {
+	if err := a.printEnd(b, func(t *table) { bulkTable(t, b) }); err != nil {
 		return err
 	}
 	switch {

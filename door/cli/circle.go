@@ -105,7 +105,7 @@ func (a *app) submitTask(ctx context.Context, circle *client.Circle, in api.Task
 		return err
 	}
 	if a.output != outTable {
-		if err := a.print(task, nil); err != nil {
+		if err := a.printEnd(task, nil); err != nil {
 			return err
 		}
 	} else if task.Status == domain.TaskCompleted && task.Output != "" {

@@ -110,7 +110,7 @@ func (a *app) effectTest() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = a.print(out, func(t *table) {
+			err = a.printEnd(out, func(t *table) {
 				t.field("effect", out.Effect)
 				t.field("target", out.Target)
 				t.field("outcome", out.Outcome)

@@ -152,7 +152,7 @@ func brokenJobs(v *domain.FlowView) (list []broken) {
 // printFlowEnd writes how the flow ended: all of it for programs, the result
 // for people.
 func (a *app) printFlowEnd(v *domain.FlowView) error {
-	return a.print(v, func(t *table) {
+	return a.printEnd(v, func(t *table) {
 		t.field("flow", v.Key())
 		t.field("result", string(v.Reason)+" in "+flowTook(&v.Flow))
 		t.field("error", v.Error)

@@ -171,7 +171,7 @@ func (a *app) jobWait() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := a.print(j, func(t *table) { jobTable(t, j) }); err != nil {
+		if err := a.printEnd(j, func(t *table) { jobTable(t, j) }); err != nil {
 			return err
 		}
 		return failure(j)

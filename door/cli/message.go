@@ -105,7 +105,7 @@ func (a *app) awaitMessage(ctx context.Context, n *client.Client, key domain.Mes
 	if err != nil {
 		return err
 	}
-	if err := a.print(m, func(t *table) { messageTable(t, &m) }); err != nil {
+	if err := a.printEnd(m, func(t *table) { messageTable(t, &m) }); err != nil {
 		return err
 	}
 	for i := range m.Results {

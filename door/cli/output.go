@@ -306,9 +306,24 @@ func (w *written) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
-		w.err = domain.Unavailablef("standard output cannot be written: %v; what is there is not all", err)
+		w.err = &unwrittenError{domain.Unavailablef("standard output cannot be written: %v; what is there is not all", err)}
 	}
 	return n, w.err
+}
+
+// unwrittenError is the first write to standard output that failed.
+type unwrittenError struct{ error }
+
+func (e *unwrittenError) Unwrap() error { return e.error }
+
+// printEnd prints how something ended for which a command has waited. Where that cannot be written, the command goes
+// on to what its exit code says of it; see [written.instead].
+func (a *app) printEnd(v any, rows func(*table)) error {
+	err := a.print(v, rows)
+	if lost := (*unwrittenError)(nil); errors.As(err, &lost) {
+		return nil
+	}
+	return err
 }
 
 // instead is what a command ends with: what it says itself, unless not all that it wrote
