@@ -65,7 +65,8 @@ func (c Caller) NodeInfo(ctx context.Context, _ api.NodeInfoParams) (api.Info, e
 		whole.BoardError, whole.StreamError, whole.DiskError = health.Board, health.Streams, health.Disk
 		return whole, nil
 	}
-	i := api.Info{Name: whole.Name, Version: whole.Version, Durability: whole.Durability, Ready: c.api.health(ctx, infoTime).Ready()}
+	i := api.Info{Name: whole.Name, Version: whole.Version, Durability: whole.Durability, Ready: c.api.health(ctx, infoTime).Ready(),
+		BoardMs: c.api.parts.Records.Now().UnixMilli()}
 	var seen []string
 	for _, s := range whole.Sagas {
 		number, _, _ := strings.Cut(s, ":")

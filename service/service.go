@@ -252,8 +252,10 @@ func (s *Service) For(who identity.Proof, session *identity.Session) Caller {
 }
 
 // Info says what node this is, as far as everybody may know: a caller must know
-// the node's name before it can make a token for it.
-func (s *Service) Info() api.Info { return api.Info{Name: s.parts.Info().Name} }
+// the node's name before it can make a token for it, and the board's time to say how long ago something was.
+func (s *Service) Info() api.Info {
+	return api.Info{Name: s.parts.Info().Name, BoardMs: s.parts.Records.Now().UnixMilli()}
+}
 
 // Caller is an actor at the table of operations.
 type Caller struct {

@@ -33,7 +33,8 @@ type fakeNode struct {
 	tokens  []string
 	options []cli.EmbeddedOptions
 	stopped int
-	away    string // why events are not taken
+	away    string        // why events are not taken
+	ahead   time.Duration // of the board's clock
 }
 
 func newFakeNode() *fakeNode {
@@ -51,7 +52,8 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Unlock()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.Info{Name: "fake", Version: "v0", RunnerID: 3, Board: "memory", Durability: "process", Ready: f.away == "", StreamError: f.away})
+		answer(w, 200, api.Info{Name: "fake", Version: "v0", RunnerID: 3, Board: "memory", Durability: "process", Ready: f.away == "", StreamError: f.away,
+			BoardMs: time.Now().Add(f.ahead).UnixMilli()})
 	})
 	mux.HandleFunc("POST /v1/contexts/{context}/jobs", f.submit)
 	mux.HandleFunc("GET /v1/contexts/{context}/jobs", f.list)
@@ -63,6 +65,16 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	mux.HandleFunc("POST /v1/contexts/{context}/audit", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.AuditReport{Context: 1, Audit: domain.Audit{Looked: 2, Stuck: []domain.Finding{{Key: "job:1:9", Text: "odd"}}}})
+	})
+	due := time.Now().Add(f.ahead - time.Minute).UnixMilli() // a minute ago, by the board's clock
+	mux.HandleFunc("GET /v1/contexts/{context}/schedules", func(w http.ResponseWriter, _ *http.Request) {
+		late := api.Schedule{Schedule: domain.Schedule{Name: "late", State: domain.ScheduleState{NextMs: due}}}
+		next := api.Schedule{Schedule: domain.Schedule{Name: "next", State: domain.ScheduleState{NextMs: due + 2*time.Minute.Milliseconds()}}}
+		answer(w, 200, api.SchedulePage{Schedules: []api.Schedule{late, next}})
+	})
+	mux.HandleFunc("GET /v1/contexts/{context}/routines", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.RoutinePage{Routines: []*domain.Routine{{Name: "sweep", Instances: []domain.RoutineInstance{{Name: "late", Round: 1, NextMs: due - 1000},
+			{Name: "next", Round: 1, NextMs: due + 2*time.Minute.Milliseconds()}}}}})
 	})
 	mux.HandleFunc("GET /v1/contexts", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.ContextPage{Contexts: []domain.Tenant{{ID: 1}}})

@@ -209,6 +209,8 @@ type app struct {
 
 	dataGiven, nodeGiven bool // as flags, not by the environment
 
+	// ahead is by how much the board's clock is ahead of this machine's, where a node was reached.
+	ahead func() time.Duration
 	// home is the context to work in. Where --context is an alias, it is known
 	// once a node is reached.
 	home domain.TenantID

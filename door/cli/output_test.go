@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
@@ -53,6 +54,26 @@ func TestLogsActOnNoTerminal(t *testing.T) {
 	}
 	if got := ramet(t, f.hooks(), "", "job", "show", hostile, "--data", dir); got.code == 0 || strings.ContainsAny(got.err, "\x1b\x07") {
 		t.Errorf("what was typed wrong: got %q", got.err)
+	}
+}
+
+// TestWhatIsLateIsLateByTheBoardsClock has a board whose clock is not this machine's.
+func TestWhatIsLateIsLateByTheBoardsClock(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Hour, 0, time.Hour} {
+		f := newFakeNode()
+		f.ahead = ahead
+		for _, of := range []string{"schedule", "routine"} {
+			var out, errs bytes.Buffer
+			code := cli.Main(t.Context(), []string{of, "list", "--data", t.TempDir()}, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, f.hooks())
+			late := map[string]bool{}
+			for line := range strings.Lines(out.String()) {
+				name, rest, _ := strings.Cut(line, " ")
+				late[name] = strings.Contains(rest, "has come") || strings.Contains(rest, "has not begun")
+			}
+			if code != 0 || !late["late"] || late["next"] {
+				t.Errorf("%s, the board is %v ahead: got %d, %q\n%s", of, ahead, code, &errs, &out)
+			}
+		}
 	}
 }
 

@@ -50,7 +50,22 @@ func (a *app) with(ctx context.Context, do func(c *client.Client) error) error {
 	if err != nil {
 		return err
 	}
+	a.ahead = sync.OnceValue(func() time.Duration {
+		info, err := l.Client.Info(ctx)
+		if err != nil || info.BoardMs == 0 { // of before nodes said it to everybody
+			return 0
+		}
+		return time.Until(time.UnixMilli(info.BoardMs))
+	})
 	return errors.Join(do(l.Client), l.close())
+}
+
+// boardNow is the time of the board of the node that was reached: by that of this machine, which need not agree, nothing is late.
+func (a *app) boardNow() time.Time {
+	if a.ahead == nil {
+		return time.Now()
+	}
+	return time.Now().Add(a.ahead())
 }
 
 // reach finds the node that the flags name, and there the context. Where none

@@ -52,7 +52,7 @@ func (a *app) onRoutine(use, short string, do func(*client.Client, context.Conte
 				if err != nil {
 					return err
 				}
-				return a.print(r, func(t *table) { routineTable(t, r) })
+				return a.print(r, func(t *table) { routineTable(t, r, a.boardNow()) })
 			})
 		},
 	}
@@ -71,7 +71,7 @@ func (a *app) routineApply() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(made, func(t *table) { routineTable(t, made) })
+				return a.print(made, func(t *table) { routineTable(t, made, a.boardNow()) })
 			})
 		},
 	}
@@ -107,7 +107,7 @@ func (a *app) routineFile(path string) (domain.Routine, error) {
 	return in.Routine, nil
 }
 
-func routineTable(t *table, r *domain.Routine) {
+func routineTable(t *table, r *domain.Routine, now time.Time) {
 	t.field("routine", r.Name)
 	t.field("summary", r.Summary)
 	t.field("script type", r.ScriptType)
@@ -131,7 +131,7 @@ func routineTable(t *table, r *domain.Routine) {
 		t.field("  error", i.Error)
 		t.field("  held up", i.Held)
 		t.field("  checkpoint", i.Checkpoint)
-		t.field("  stands", instanceStands(r, &i))
+		t.field("  stands", instanceStands(r, &i, now))
 	}
 }
 
@@ -164,7 +164,7 @@ func (a *app) routineList() *cobra.Command {
 					t.row("ROUTINE", "EVERY", "ROUND", "UNDER WAY", "NEXT", "FAILURES", "STANDS")
 					for _, r := range list.Routines {
 						for _, i := range r.Instances {
-							t.row(i.Name, r.EveryOr().Time(), i.Round, i.Job, clock(i.NextMs), i.Failures, instanceStands(r, &i))
+							t.row(i.Name, r.EveryOr().Time(), i.Round, i.Job, clock(i.NextMs), i.Failures, instanceStands(r, &i, a.boardNow()))
 						}
 					}
 					t.row("SYSTEM", "EVERY", "HOLDER", "SINCE", "", "", "STANDS")
@@ -178,8 +178,8 @@ func (a *app) routineList() *cobra.Command {
 }
 
 // instanceStands says in a word how an instance stands.
-func instanceStands(r *domain.Routine, i *domain.RoutineInstance) string {
-	switch is, why := doctor.RoutineStands(r, i, time.Now()); is {
+func instanceStands(r *domain.Routine, i *domain.RoutineInstance, now time.Time) string {
+	switch is, why := doctor.RoutineStands(r, i, now); is {
 	case doctor.StartPaused:
 		return "paused"
 	case doctor.StartLate:

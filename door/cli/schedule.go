@@ -67,7 +67,7 @@ func (a *app) showing(use, short string,
 }
 
 func (a *app) printSchedule(s api.Schedule) error {
-	return a.print(s, func(t *table) { scheduleTable(t, s) })
+	return a.print(s, func(t *table) { scheduleTable(t, s, a.boardNow()) })
 }
 
 func (a *app) scheduleApply() *cobra.Command {
@@ -210,7 +210,7 @@ func (a *app) scheduleList() *cobra.Command {
 			t.row("SCHEDULE", "BLUEPRINT", "TIMES", "NEXT", "LAST", "FLOW", "STANDS")
 			for _, s := range list {
 				t.row(s.Name, s.Blueprint, timesOf(s.Schedule), nextOf(s.Schedule), clock(s.State.LastMs), flowOf(s.State),
-					startStands(doctor.ScheduleStands(&s, time.Now())))
+					startStands(doctor.ScheduleStands(&s, a.boardNow())))
 			}
 		},
 	}.into(a, &cobra.Command{Use: "list", Short: "List the schedules of a context", Args: cobra.NoArgs})
@@ -426,9 +426,9 @@ func onClocks(s domain.Schedule, at time.Time) string {
 	return at.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
 }
 
-func scheduleTable(t *table, s api.Schedule) {
+func scheduleTable(t *table, s api.Schedule, now time.Time) {
 	t.field("schedule", s.Name)
-	t.field("stands", startStands(doctor.ScheduleStands(&s, time.Now())))
+	t.field("stands", startStands(doctor.ScheduleStands(&s, now)))
 	t.field("summary", s.Summary)
 	t.field("blueprint", s.Blueprint)
 	t.field("version", s.Version)

@@ -213,7 +213,7 @@ func lookTop(ctx context.Context, n *client.Client, tenant domain.TenantID, now 
 		return err
 	})
 	var noFlows error
-	onBoard := now // the board's clock, which only operators are told
+	onBoard := now // the board's clock
 	g.Go(func() error {
 		if info, err := n.Info(ctx); err == nil && info.BoardMs != 0 {
 			onBoard = time.UnixMilli(info.BoardMs)

@@ -136,7 +136,7 @@ func (a *app) webhookList() *cobra.Command {
 					t.row("WEBHOOK", "SCHEME", "BLUEPRINT", "STARTED", "LAST", "FLOW", "REFUSED", "STANDS")
 					for _, w := range list {
 						t.row(w.Name, w.SchemeOr(), w.Blueprint, w.State.Started, clock(w.State.LastMs), flowNamed(w.State.LastFlow), w.State.Refused,
-							startStands(doctor.WebhookStands(&w, time.Now())))
+							startStands(doctor.WebhookStands(&w, a.boardNow())))
 					}
 				})
 			})
@@ -224,7 +224,7 @@ func (a *app) printMadeWebhook(w api.WebhookMade, err error) error {
 		return err
 	}
 	return a.print(w, func(t *table) {
-		webhookTable(t, w.Webhook)
+		webhookTable(t, w.Webhook, a.boardNow())
 		if w.Secret != "" { // else whoever asks has given it
 			t.field("secret", w.Secret)
 			t.row("The secret is not told again: give it to the sender now.")
@@ -236,12 +236,12 @@ func (a *app) printWebhook(w api.Webhook, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.print(w, func(t *table) { webhookTable(t, w) })
+	return a.print(w, func(t *table) { webhookTable(t, w, a.boardNow()) })
 }
 
-func webhookTable(t *table, w api.Webhook) {
+func webhookTable(t *table, w api.Webhook, now time.Time) {
 	t.field("webhook", w.Name)
-	t.field("stands", startStands(doctor.WebhookStands(&w, time.Now())))
+	t.field("stands", startStands(doctor.WebhookStands(&w, now)))
 	t.field("summary", w.Summary)
 	t.field("send to", "POST "+cmp.Or(w.URL, w.Path))
 	t.field("scheme", w.SchemeOr())
