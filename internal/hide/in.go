@@ -2,6 +2,7 @@ package hide
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -19,25 +20,29 @@ func In(text string, all bool) bool {
 	return strings.ContainsAny(text, `*\`) && json.Unmarshal([]byte(text), &v) == nil && maskIn(v, all, false)
 }
 
-// maskIn reports whether v, an environment or something else, has [Mask] for a value of one; params says that it is one of
-// params by their names.
-func maskIn(v any, env, params bool) bool {
+// named are the fields of records whose values have names that people choose, such as env: params, secrets by the
+// variables that they are for, results, labels, and the axes of a matrix and what is in its objects and in lists.
+var named = []string{"params", "secrets", "output", "result", "affinity", "matrix", "include", "exclude", "each"}
+
+// maskIn reports whether v, an environment or something else, has [Mask] for a value of one; theirs says that its
+// names are people's own.
+func maskIn(v any, env, theirs bool) bool {
 	switch v := v.(type) {
 	case string:
 		return env && v == Mask
 	case []any:
 		for _, one := range v {
-			if maskIn(one, env, false) {
+			if maskIn(one, env, theirs) {
 				return true
 			}
 		}
 	case map[string]any:
 		for name, one := range v {
-			// encoding/json takes names in any case, so others may write them so. A text among params is a param that somebody
-			// calls so; what else is there belongs to something called params, such as a step.
-			_, text := one.(string)
-			named := !(params && text) && (strings.EqualFold(name, "env") || strings.EqualFold(name, "env_vars"))
-			if maskIn(one, env || named, strings.EqualFold(name, "params")) {
+			// encoding/json takes names in any case, so others may write them so. A text or list among params is a param that
+			// somebody calls so; an object there belongs to something called params, such as a step.
+			_, object := one.(map[string]any)
+			is := (object || !theirs) && (strings.EqualFold(name, "env") || strings.EqualFold(name, "env_vars"))
+			if maskIn(one, env || is, slices.ContainsFunc(named, func(n string) bool { return strings.EqualFold(name, n) })) {
 				return true
 			}
 		}

@@ -23,6 +23,18 @@ func TestMasksInEnvironments(t *testing.T) {
 		`{"Env_Vars":"***"}`:                       true, // of one that is no object
 		`{"env":{"params":"***"}}`:                 true,
 		`no JSON ***`:                              false,
+		// Others to which people give names, too.
+		`{"secrets":{"env":"***"}}`:                                false,
+		`{"output":{"env":"***"}}`:                                 false,
+		`{"Result":{"env_vars":"***"}}`:                            false,
+		`{"steps":[{"affinity":{"env":"***"}}]}`:                   false,
+		`{"steps":[{"matrix":{"env":["***","b"]}}]}`:               false,
+		`{"steps":[{"matrix":{"include":[{"env":"***"}]}}]}`:       false,
+		`{"steps":[{"each":[{"env":"***"}]}]}`:                     false,
+		`{"steps":[{"affinity":{"env":"x"},"env":{"env":"***"}}]}`: true,
+		`{"output":{"env":"***"},"steps":[{"env":{"A":"***"}}]}`:   true,
+		`{"steps":{"matrix":{"env":{"A":"***"}}}}`:                 true, // of a step that is called so
+		`{"matrix":{"env":{"A":"***"}},"env":{"params":"***"}}`:    true,
 	} {
 		if got := hide.In(text, false); got != want {
 			t.Errorf("%s: got %v, want %v", text, got, want)
