@@ -85,8 +85,8 @@ var jobFields = fields{
 	worker:   domain.VerbFinish,
 	progress: []string{"status", "result", "error", "exit_code", "updated_at", "alive_until"},
 	ours: []string{"reason", "attempt", "lease_owner", "lease_queue", "losses", "lost_attempt", "failures", "retried", "runner_id", "cancel", "waits", "unmet",
-		"followers", "log_bytes", "log_most", "log_seen", "queued_ms", "started_ms", "finished_ms", "next_retry_ms", "remembered", "signals", "signal_sent", "signal_bytes",
-		"signal_turns", "suspended", "parked", "flow_id", "step", "shard", "pack", "needs", "stepped", "flow_env",
+		"followers", "log_bytes", "log_most", "log_seen", "queued_ms", "started_ms", "finished_ms", "next_retry_ms", "remembered", "signals", "signal_sent",
+		"signal_bytes", "signal_turns", "suspended", "parked", "flow_id", "step", "shard", "pack", "needs", "stepped", "flow_env",
 		"origin", "message", "routine", "taken_by", "ended_by"},
 }
 
