@@ -51,7 +51,7 @@ func (c Caller) ApplyBlueprint(ctx context.Context, p api.ApplyBlueprintParams) 
 		return api.BlueprintApplied{DocumentEntry: s.DocumentEntry, Existing: existing}, err
 	}, func(ctx context.Context, was made) (api.BlueprintApplied, error) {
 		s, err := c.api.parts.Blueprints.Get(ctx, p.Context, b.Name, was.version())
-		return api.BlueprintApplied{DocumentEntry: s.DocumentEntry, Existing: true}, err
+		return api.BlueprintApplied{DocumentEntry: s.DocumentEntry, Existing: true}, sameStored(s.DocumentEntry, blueprint.Hash(b), err)
 	})
 }
 

@@ -145,6 +145,17 @@ func (m made) version() int {
 	return n
 }
 
+// sameStored refuses a version as what a request stored that has other content: what the request stored was deleted,
+// and somebody has begun anew under that name, with the same numbers.
+//
+// Errors: those of looking for it; [domain.ErrNotFound].
+func sameStored(e domain.DocumentEntry, hash string, err error) error {
+	if err == nil && e.Hash != hash {
+		err = domain.NotFoundf("version %d of %q is now one that another request has stored", e.Version, e.Name)
+	}
+	return err
+}
+
 // makes does what makes a thing, or writes one over: for a request with a key once, also where
 // the node that did it was killed before it kept the answer, and others have changed the thing
 // since. do is called each time, as what follows from the making may not have been done; found

@@ -228,6 +228,37 @@ func TestWhatARequestHasMadeIsLeftAsOthersChangedIt(t *testing.T) {
 	}
 }
 
+// TestADocumentThatOthersMadeAnewIsNotTheRequests: it has the number that the request's had, which was deleted.
+func TestADocumentThatOthersMadeAnewIsNotTheRequests(t *testing.T) {
+	for i, tc := range onceCases(t, newOnceRig(t))[:2] {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newOnceRig(t)
+			tc := onceCases(t, r)[i]
+			c, o := r.api.As(tc.by), service.Named(tc.name)
+			died := *o
+			died.Call = func(context.Context, service.Caller, any) (any, error) { return nil, errors.New("killed") }
+			if _, err := r.once(&died, tc.by, tc.ours, 1); err == nil {
+				t.Fatal("it was not killed")
+			}
+			if _, err := r.once(o, tc.by, tc.ours, 1); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if tc.name == "saga.apply" {
+				_, err = c.DeleteSaga(t.Context(), api.DeleteSagaParams{Context: house, Name: "s"})
+			} else {
+				_, err = c.DeleteBlueprint(t.Context(), api.NameBlueprintParams{Context: house, Name: "mine"})
+			}
+			if err = errors.Join(err, tc.theirs(c)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := r.once(o, tc.by, tc.ours, 1); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "deleted since") {
+				t.Errorf("got %v, %v; want that what it stored was deleted", got, err)
+			}
+		})
+	}
+}
+
 // TestWhatARequestHasFoundIsLeftAsOthersChangedIt: what it was to make was there already, so that
 // it made nothing, and its node was killed before it kept the answer.
 func TestWhatARequestHasFoundIsLeftAsOthersChangedIt(t *testing.T) {

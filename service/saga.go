@@ -102,7 +102,7 @@ func (c Caller) ApplySaga(ctx context.Context, p api.ApplySagaParams) (api.SagaA
 		return api.SagaApplied{DocumentEntry: s.DocumentEntry, Existing: existing}, err
 	}, func(ctx context.Context, was made) (api.SagaApplied, error) {
 		s, err := engine.Definition(ctx, p.Context, def.Name, was.version())
-		return api.SagaApplied{DocumentEntry: s.DocumentEntry, Existing: true}, err
+		return api.SagaApplied{DocumentEntry: s.DocumentEntry, Existing: true}, sameStored(s.DocumentEntry, definition.Hash(def), err)
 	})
 	if err == nil {
 		missing, _ := c.effectsMissing(ctx, p.Context, def) // the saga is applied: that cannot be told here
