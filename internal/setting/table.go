@@ -106,7 +106,7 @@ var Table = []Section{
 			Least: second, Most: 1000 * hour, Zero: "priorities do not age"},
 		{Key: "timeout", Kind: Duration, Help: "for jobs that name none", Default: "1h"},
 		{Key: "max_losses", Kind: Number, Help: "leases that may run out before a job ends as runner_lost", Default: "5"},
-		{Key: "log_bytes", Kind: Bytes, Help: "how much a job may log, in all attempts; a line counts 64 bytes more than it has, and each attempt leaves room for the next",
+		{Key: "log_bytes", Kind: Bytes, Help: "how much a job may log, in all attempts, of which each leaves room for the next; a line counts 64 bytes more",
 			Default: "1048576"},
 		{Key: "keep_failed_files", Kind: Duration, Help: "how long work folders of attempts that failed are kept", Default: "24h"},
 	}},
