@@ -71,11 +71,14 @@ test-quick: ## what needs nothing installed; servers that are missing skip their
 # SQLite is C that was translated to Go: its memory is none that the detector knows,
 # and watching each access to it doubles what the archive's tests cost.
 UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
+# What runs in one goroutine has no races: tools/goroutines leaves those packages out,
+# whose tests `make test` runs like all others.
 .PHONY: race
-race: ## the tests under the race detector (needs gcc), but for those of the built binary
-	$(ROOMY) $(GOTESTSUM) --format pkgname-and-test-fails --raw-command -- \
+race: ## the tests under the race detector (needs gcc), but for those of the built binary, and of what starts no goroutine
+	@packages=$$(go run ./tools/goroutines $(PACKAGES)) && \
+		$(ROOMY) $(GOTESTSUM) --format pkgname-and-test-fails --raw-command -- \
 		env CGO_ENABLED=1 go test -json $(QUICKLY) -exec 'env CGO_ENABLED=0' -race $(UNWATCHED) -short -timeout 20m \
-		$$(go list $(PACKAGES) | grep -v -e /test/scripts -e /test/readme -e /test/browser -e /test/release -e /test/stranger -e /test/upgrade -e /test/traces)
+		$$(echo "$$packages" | grep -v -e /test/scripts -e /test/readme -e /test/browser -e /test/release -e /test/stranger -e /test/upgrade -e /test/traces)
 
 .PHONY: check
 check: ## format, vet, staticcheck, and that other systems' compilers would take it

@@ -194,6 +194,7 @@ var may = map[string][]string{
 
 	"tools/rhaicompare": {}, // speaks to processes only
 	"tools/typecheck":   {},
+	"tools/goroutines":  {},
 	"tools/manpages":    {"door/cli"},
 }
 

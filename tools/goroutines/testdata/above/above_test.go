@@ -1,0 +1,5 @@
+package above
+
+import "testing"
+
+func TestRun(*testing.T) { Run() }

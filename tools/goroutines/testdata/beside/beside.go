@@ -1,0 +1,2 @@
+// Package beside starts nothing, but its tests do.
+package beside

@@ -1,0 +1,5 @@
+package handler
+
+import "testing"
+
+func TestServe(*testing.T) {}

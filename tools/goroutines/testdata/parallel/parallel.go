@@ -1,0 +1,2 @@
+// Package parallel has tests that run side by side.
+package parallel

@@ -1,0 +1,5 @@
+package parallel
+
+import "testing"
+
+func TestParallel(t *testing.T) { t.Parallel() }

@@ -1,0 +1,5 @@
+package writer
+
+import "testing"
+
+func TestRun(*testing.T) {}
