@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +41,7 @@ const (
 	envLease   = "RAMET_CHILD_LEASE"   // absent: 5s
 	envGrace   = "RAMET_CHILD_GRACE"   // absent: the node's default
 	envAnswer  = "RAMET_CHILD_ANSWER"  // how long Redis is waited for; absent: the board's default
+	envScript  = "RAMET_CHILD_SCRIPT"  // how large the scripts are of jobs that are submitted alone; absent: a letter
 	envFile    = "RAMET_CHILD_FILE"    // how large files may grow, in bytes; absent: without limit
 	envWitness = "RAMET_CHILD_WITNESS" // the file of a witness: submit jobs that tell it; absent: others
 	envNATS    = "RAMET_CHILD_NATS"    // be a nats-server with the configuration in this file, nothing else
@@ -283,9 +286,21 @@ func flowNumber(i int) flow.Request {
 	return flow.Request{Caller: flowCaller, Plan: plan}
 }
 
+// scriptText is what the jobs have that are submitted alone. flaky does not look at it; a large
+// one, which nothing makes smaller, fills a disk with a few hundred of them.
+var scriptText = sync.OnceValue(func() string {
+	n, err := strconv.Atoi(os.Getenv(envScript))
+	if err != nil {
+		return "x"
+	}
+	letters := make([]byte, n/2)
+	_, _ = rand.Read(letters)
+	return hex.EncodeToString(letters)
+})
+
 func jobsFrom(id int) []*domain.Job {
 	job := func(i int, deps ...domain.JobID) *domain.Job {
-		return &domain.Job{ID: domain.JobID(id + i), CallerID: 1, Script: "x", ScriptType: "flaky", Retries: 3, Dependends: deps}
+		return &domain.Job{ID: domain.JobID(id + i), CallerID: 1, Script: scriptText(), ScriptType: "flaky", Retries: 3, Dependends: deps}
 	}
 	switch id % 3 {
 	case 0:

@@ -60,7 +60,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	resize := testmount.Small(t, dir, "6m")
 	k := newFolder(t, dir)
-	p := spawn(t, k.where, "victim", k.data, envFirst+"=1")
+	p := spawn(t, k.where, "victim", k.data, envFirst+"=1", envScript+"=8192")
 	if text := p.await("refused", 1)[0]; !strings.Contains(text, "free some space") {
 		t.Errorf("a submit on a full disk is refused with %q", text)
 	}
@@ -78,7 +78,7 @@ func TestDiskFull(t *testing.T) {
 func TestFilesCannotGrow(t *testing.T) {
 	t.Parallel()
 	k := newFolder(t, t.TempDir())
-	p := spawn(t, k.where, "victim", k.data, envFirst+"=1", envFile+"="+strconv.Itoa(2<<20))
+	p := spawn(t, k.where, "victim", k.data, envFirst+"=1", envScript+"=8192", envFile+"="+strconv.Itoa(2<<20))
 	if text := p.await("refused", 1)[0]; !strings.Contains(text, "file too large") {
 		t.Errorf("a submit is refused with %q", text)
 	}
@@ -119,7 +119,7 @@ func TestDamagedFolder(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newFolder(t, t.TempDir())
-			k.fill(2000)
+			k.fill(500)
 			if c.words == "" && size(t, newest(t, k.where, "*.log")) == 0 {
 				// Then the damage is all that the log has, and it may be
 				// taken for one that was overwritten.
