@@ -43,10 +43,7 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		q.Steps = map[string]domain.StepChange{name: c}
 		return q
 	}
-	many := make([]*domain.Job, 1_000_001)
-	for i := range many {
-		many[i] = job(domain.JobID(i+1), "")
-	}
+	many := slices.Repeat([]*domain.Job{job(1, "")}, 1_000_001)
 	large := blueprint()
 	for i := range 34 {
 		large.Steps = append(large.Steps, step(fmt.Sprint("s", i), strings.Repeat("x", 1_000_000)))
