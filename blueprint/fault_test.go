@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // single is a step that runs a script.
@@ -132,6 +133,7 @@ func TestValidateSaysTheFirstFaultAndHowManyMore(t *testing.T) {
 }
 
 func TestFaultsAreBounded(t *testing.T) {
+	watched.Alone(t)
 	b := domain.Blueprint{Name: "n"}
 	for i := range domain.MaxSteps + 1 {
 		b.Steps = append(b.Steps, single(fmt.Sprint(i)))

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/document/documenttest"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 var update = flag.Bool("update", false, "write docs/blueprint.schema.json anew")
@@ -97,6 +98,7 @@ func TestTheTableHasTheFieldsOfTheGoTypes(t *testing.T) {
 // TestTheSchemaAndTheParserAgree: what the parser takes, the schema takes, and
 // what is wrong in a way that a schema can say, both refuse.
 func TestTheSchemaAndTheParserAgree(t *testing.T) {
+	watched.Alone(t)
 	examples, err := filepath.Glob("../examples/*/*.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("no examples: %v", err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -293,6 +294,7 @@ type part struct {
 func runParts(t *testing.T, parts []part) {
 	for _, c := range parts {
 		t.Run(c.name, func(t *testing.T) {
+			watched.Alone(t)
 			p := newPlay(t, c.plan)
 			p.step(flow.Facts{})
 			c.play(p)

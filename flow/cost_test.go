@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // This file counts what flows cost the board: a plain flow costs its steps and
@@ -130,7 +131,7 @@ var shapes = map[string]func(i, n int) []domain.JobID{
 }
 
 func TestAPlainFlowCostsItsJobsWhateverItsSize(t *testing.T) {
-	countsOnly(t)
+	watched.Large(t)
 	all := map[string]cost{}
 	for shape, on := range shapes {
 		t.Run(shape, func(t *testing.T) {
@@ -159,7 +160,7 @@ func TestAPlainFlowCostsItsJobsWhateverItsSize(t *testing.T) {
 
 // Each index of a shard would read what all others have added.
 func TestAShardCostsItsJobsHoweverManyParamsTheyAdd(t *testing.T) {
-	countsOnly(t)
+	watched.Large(t)
 	cost := func(n int) cost {
 		after := step("after", "", needs("parts"))
 		return costOfFlow(t, n, flow.Request{Plan: blueprint(step("parts", "add p", shards(n, 50)), after)}, func(r *rig, v domain.FlowView) {
@@ -173,14 +174,6 @@ func TestAShardCostsItsJobsHoweverManyParamsTheyAdd(t *testing.T) {
 	t.Logf("of each job of 100: %+v; of 2000: %+v", small, large)
 	if large.bytes > 3*small.bytes || large.batches > 3*small.batches { // it was 8 times; rounds take in more or less
 		t.Errorf("a job costs %+v in a shard of 100, %+v in one of 2000", small, large)
-	}
-}
-
-// countsOnly leaves out, under the race detector, what runs what other tests run
-// with fewer jobs, to count it.
-func countsOnly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("counts what thousands of jobs cost")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/internal/simtest"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -194,10 +195,8 @@ func (x *parts) check(t *testing.T, plan *flow.Plan) {
 }
 
 func TestAPartOfAFlowIsDecidedAsTheWhole(t *testing.T) {
+	watched.Alone(t)
 	first, last := simtest.Seeds(2 * simSeeds)
-	if testing.Short() && !simtest.Only() {
-		last = 10
-	}
 	for seed := first; seed <= last; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			c := chance{rand.New(rand.NewPCG(seed, 3))}

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/internal/simtest"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -21,10 +22,8 @@ import (
 // is one run. What it promises is checked after every step.
 
 func TestAdvanceKeepsItsPromises(t *testing.T) {
+	watched.Alone(t)
 	first, last := simtest.Seeds(5 * simSeeds)
-	if testing.Short() && !simtest.Only() { // as under the race detector, to which one goroutine tells nothing
-		last = 10
-	}
 	for seed := first; seed <= last; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			c := chance{rand.New(rand.NewPCG(seed, 2))}

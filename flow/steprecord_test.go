@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -90,7 +91,7 @@ func TestWhatChangesManyStepsIsPutToThem(t *testing.T) {
 }
 
 func TestAFlowOfStepsCostsItsStepsWhateverItsSize(t *testing.T) {
-	countsOnly(t)
+	watched.Large(t)
 	none := func(int) string { return "" }
 	cost := func(n int) cost {
 		return costOfFlow(t, n, flow.Request{Plan: longChain(n, none)}, func(*rig, domain.FlowView) {})

@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/document/documenttest"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // The tests of the examples are right, show all of their blueprints, and are as their schema says.
@@ -243,6 +244,7 @@ func TestAnswersArePlayed(t *testing.T) {
 }
 
 func TestWhatCannotBePlayed(t *testing.T) {
+	watched.Alone(t)
 	b, err := parsing.Parse("x.yaml", []byte("name: x\nsteps:\n- {name: a, script: x, script_type: shell, pack: {size: 1, endless: true}}\n"))
 	if err != nil {
 		t.Fatal(err)

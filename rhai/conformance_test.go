@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/rhai/cases"
 )
 
@@ -90,6 +91,7 @@ var better = map[string]string{
 }
 
 func TestConformance(t *testing.T) {
+	watched.Alone(t)
 	for _, r := range readCases(t) {
 		t.Run(strings.ReplaceAll(r.ID, "/", "."), func(t *testing.T) {
 			if slices.Contains(r.Tags, "ref_limitation") {

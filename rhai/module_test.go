@@ -7,12 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // TestAnotherModuleCarriesNothingElse builds a program of a module of its own
 // that uses rhai, from nothing but this source and Go's own library: there is no
 // network, and no module of anybody else's at hand.
 func TestAnotherModuleCarriesNothingElse(t *testing.T) {
+	watched.Alone(t)
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("needs the go command: ", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/rhai"
 	"github.com/ramet-run/ramet/rhai/value"
 )
@@ -105,6 +106,7 @@ func TestBoundsHold(t *testing.T) {
 
 // TestMemoryIsBounded asks for more memory than a script may have, at once and in small pieces.
 func TestMemoryIsBounded(t *testing.T) {
+	watched.Alone(t)
 	for _, script := range []string{
 		`let a = []; a.pad(5_000_000, 0); a.len`,
 		`let s = ""; s.pad(50_000_000, "x"); s.len`,
@@ -149,6 +151,7 @@ func TestWhatIsMadeIsCountedFirst(t *testing.T) {
 
 // TestDeepValues nests values deeper than Go's stack could follow.
 func TestDeepValues(t *testing.T) {
+	watched.Alone(t)
 	for _, use := range []string{"print(a)", "debug(a)", "`${a}`", "#{a: a}.to_json()", "let b = a; b.push(1)", "a.sort()", "a.contains(1)",
 		"switch a { [1] => 1, _ => 2 }"} {
 		t.Run(use, func(t *testing.T) {
@@ -200,6 +203,7 @@ func TestCancelled(t *testing.T) {
 
 // TestManyCallLevels goes as deep as a host may allow, over many pieces of stack.
 func TestManyCallLevels(t *testing.T) {
+	watched.Alone(t)
 	e := rhai.NewEngine()
 	e.MaxCallLevels = 100_000
 	got := []string{

@@ -8,12 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/rhai"
 	"github.com/ramet-run/ramet/rhai/value"
 )
 
 // TestQueuesAndTablesAreCheap uses large containers in ways that take no longer than with small ones.
 func TestQueuesAndTablesAreCheap(t *testing.T) {
+	watched.Alone(t)
 	for name, script := range map[string]string{
 		"a queue":    `let a = []; a.pad(50_000, 0); for i in 0..1000 { a.push(i); a.shift(); } a.len`,
 		"bytes":      `let b = blob(800_000); for i in 0..1000 { b.push(i); b.shift(); } b.len`,

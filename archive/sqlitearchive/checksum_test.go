@@ -16,6 +16,7 @@ import (
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/archive/sqlitearchive"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // thousand are records of two contexts, with logs, names and reasons.
@@ -59,7 +60,7 @@ func TestAChangedByteIsNoOtherRecord(t *testing.T) {
 		put[fmt.Sprint(r.Context, r.Key)] = r
 	}
 	file := filepath.Join(inMemory(t), "archive.db")
-	const tried = 60
+	tried := watched.Rounds(60, 20)
 	damaged, unread, well := 0, 0, 0
 	for n := range tried {
 		at := (len(text)/tried)*n + n*37%(len(text)/tried)

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // modelSteps is how many random steps one seed takes.
@@ -31,10 +32,7 @@ const modelSteps = 400
 // So is the order of spaces in a claim, which is the driver's within the
 // rules of turns: each queue is used in one space only.
 func Model(t *testing.T, f Factory) {
-	seeds, steps := []uint64{1, 2, 3, 4, 5, 6}, modelSteps
-	if testing.Short() {
-		seeds = seeds[:1]
-	}
+	seeds, steps := []uint64{1, 2, 3, 4, 5, 6}[:watched.Rounds(6, 1)], modelSteps
 	if s, err := strconv.ParseUint(os.Getenv("BOARDTEST_SEED"), 10, 64); err == nil {
 		seeds = []uint64{s}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 var readTests = []test{
@@ -289,7 +290,8 @@ func testGetFields(t *testing.T, f Factory) {
 	read(", -", nil, "r", "none")
 	read("", []string{"a"})
 	// Many at a time, and more than one call may read of some drivers.
-	read(strings.Repeat("c=3, ", 599)+"c=3", []string{"c"}, slices.Repeat([]string{"r"}, 600)...)
+	many := watched.Rounds(600, 30)
+	read(strings.Repeat("c=3, ", many-1)+"c=3", []string{"c"}, slices.Repeat([]string{"r"}, many)...)
 	// What a claim writes is there at once, also where it is kept elsewhere.
 	r.commit(in(sp).PushLeft("queue:v", "job:1"))
 	a := ask(1, "me", "queue:v")

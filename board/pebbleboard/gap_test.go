@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // restarted is the disk of a board that was opened so often, with commits in each
@@ -87,7 +88,7 @@ func TestNoFileIsMissedInSilence(t *testing.T) {
 		}
 		want(gone, name, "removed", 0)
 		text := read(t, disk, name)
-		for at := 0; at < len(text); at += 1 + rng.IntN(1+len(text)/25) {
+		for at := 0; at < len(text); at += 1 + rng.IntN(1+len(text)/watched.Rounds(25, 5)) {
 			want(with(t, disk, name, text[:at]), name, "cut", at)
 			changed := bytes.Clone(text)
 			for i := range changed[at:min(at+1+rng.IntN(16), len(text))] {

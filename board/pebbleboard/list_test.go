@@ -14,17 +14,18 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // TestLongLists does to lists of thousands of items, with many chunks on
 // disk and only a window in memory, what can be done to a list, and compares
 // them with slices. Now and then the power is cut.
 func TestLongLists(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range watched.Rounds(6, 1) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			d := &disks{}
-			l := &lists{t: t, Rand: rand.New(rand.NewPCG(seed, 7)), want: map[string][]string{}}
+			l := &lists{t: t, Rand: rand.New(rand.NewPCG(uint64(seed), 7)), want: map[string][]string{}}
 			l.b = d.open(t, vfs.NewCrashableMem())
 			for i := range 600 {
 				l.step([]string{"queue:v", "plain", "queue:w"}[l.IntN(3)])

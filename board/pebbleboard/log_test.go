@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/pebbleboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // This file changes bytes of logs: what was acknowledged and cannot be read must
@@ -135,7 +136,7 @@ func TestAChangedByteIsNotMissed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, kind := range [][2]string{{"", ".log"}, {"MANIFEST", ""}} {
 		name, text := logOf(t, disk, kind[0], kind[1])
-		step := max(1, len(text)/400)
+		step := max(1, len(text)/watched.Rounds(400, 40))
 		refused := 0
 		for at := 0; at < len(text); at += 1 + rng.IntN(step) {
 			changed := []byte(string(text))
@@ -164,7 +165,7 @@ func TestAChangedByteBeforeTheLastWritesIsDamage(t *testing.T) {
 	name, text := logOf(t, disk, "", ".log")
 	rng := rand.New(rand.NewPCG(5, 6))
 	last := len(text) - 10*len(text)/commits
-	for at := max(0, last-900); at < last; at++ {
+	for at := max(0, last-watched.Rounds(900, 90)); at < last; at++ {
 		changed := []byte(string(text))
 		changed[at] ^= byte(1 + rng.IntN(255))
 		if pebbleboard.CheckLogs(with(t, disk, name, changed), "board") != nil {
@@ -181,10 +182,10 @@ func TestAChangedByteBeforeTheLastWritesIsDamage(t *testing.T) {
 // of other: what was acknowledged just before a kill is not known to be on the disk by
 // what follows it, or has nothing behind it.
 func TestNoChangedByteAtTheEndIsMissed(t *testing.T) {
-	const commits, looked = 24, 3000
+	const commits = 24
 	disk := written(t, commits)
 	name, text := logOf(t, disk, "", ".log")
-	for at := max(0, len(text)-looked); at < len(text); at++ {
+	for at := max(0, len(text)-watched.Rounds(3000, 150)); at < len(text); at++ {
 		for _, by := range []byte{0x01, 0x41, 0xff} {
 			changed := slices.Clone(text)
 			changed[at] ^= by

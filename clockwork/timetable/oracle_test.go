@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // plain is a cron expression of sets, which knows by itself when it matches.
@@ -152,10 +153,7 @@ var moves = []struct{ zone, around string }{
 }
 
 func TestCronIsWhatWalkingEveryMinuteFinds(t *testing.T) {
-	rounds := 25
-	if testing.Short() { // as under the race detector, to which one goroutine tells nothing
-		rounds = 2
-	}
+	rounds := watched.Rounds(25, 2)
 	for _, m := range moves {
 		t.Run(m.zone+" "+m.around, func(t *testing.T) {
 			t.Parallel()

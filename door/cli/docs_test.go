@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // commandText is a command in a page, of a block or within a line.
@@ -42,6 +44,7 @@ func firstOf(text string) (words []string) {
 
 // What the pages tell people to type is there: the command, and each flag of it.
 func TestEachCommandOfThePagesIsThere(t *testing.T) {
+	watched.Alone(t)
 	seen, laterSeen := 0, 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/service"
 )
 
@@ -57,6 +58,7 @@ func commandOf(args []string) (path string, err error) {
 }
 
 func TestEachCommandHasAnExampleThatParses(t *testing.T) {
+	watched.Alone(t)
 	eachCommand(Commands(), func(path string, c *cobra.Command) {
 		if c.Example == "" {
 			t.Errorf("ramet %s has no example: give its operation one, or the command", path)

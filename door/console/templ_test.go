@@ -12,6 +12,8 @@ import (
 
 	"github.com/a-h/templ/generator"
 	"github.com/a-h/templ/parser/v2"
+
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 var update = flag.Bool("update", false, "make the Go code of the templates anew")
@@ -19,6 +21,7 @@ var update = flag.Bool("update", false, "make the Go code of the templates anew"
 // TestTheCodeIsThatOfTheTemplates makes the code of each template as `templ generate` would, of the version
 // that go.mod names, and wants the file beside it to be that; and the template to have the form of `templ fmt`.
 func TestTheCodeIsThatOfTheTemplates(t *testing.T) {
+	watched.Alone(t)
 	made := map[string]bool{}
 	for _, name := range templates(t) {
 		file, err := parser.Parse(name)

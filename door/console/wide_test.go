@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // wide is a blueprint of 10,000 steps in a grid of 100 by 100, of which one goes wrong.
@@ -32,6 +34,7 @@ func wide(bad int) string {
 // TestAFlowOfTenThousandStepsIsShownInParts holds that no tab of it grows with it, that each leads to all of it, and that
 // the part comes first in which something went wrong.
 func TestAFlowOfTenThousandStepsIsShownInParts(t *testing.T) {
+	watched.Large(t)
 	r := newRig(t)
 	id := r.flow(wide(7350))
 	r.ended(id)

@@ -30,6 +30,7 @@ import (
 	"github.com/ramet-run/ramet/internal/testcert"
 	"github.com/ramet-run/ramet/internal/testpipe"
 	"github.com/ramet-run/ramet/internal/testwait"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/service"
 )
 
@@ -395,11 +396,7 @@ func TestRapidResetOfHTTP2(t *testing.T) {
 		_ = e.WriteField(hpack.HeaderField{Name: n, Value: v}) // into memory
 	}
 	_ = e.WriteField(hpack.HeaderField{Name: "authorization", Value: "Bearer " + r.token(reader), Sensitive: true})
-	most := uint32(20_000)
-	if testing.Short() { // as under the race detector
-		most = 4_000
-	}
-	for i := range most {
+	for i := range uint32(watched.Rounds(20_000, 4_000)) {
 		id := 1 + 2*i
 		err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: head.Bytes(), EndHeaders: true, EndStream: true})
 		if err != nil || framer.WriteRSTStream(id, http2.ErrCodeCancel) != nil {

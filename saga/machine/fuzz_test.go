@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/saga/machine"
 )
 
@@ -28,6 +29,7 @@ func FuzzAdvance(f *testing.F) {
 
 // TestWhateverHappens is the same for many seeds, each short.
 func TestWhateverHappens(t *testing.T) {
+	watched.Alone(t)
 	reached := map[string]bool{}
 	for seed := range uint64(20) {
 		c := newChaos(t, rand.New(rand.NewPCG(seed, 2)))
