@@ -254,3 +254,34 @@ func TestTheAuditorAnnouncesLabels(t *testing.T) {
 		r.want(2, domain.JobFinished, "")
 	})
 }
+
+// TestWhoeverAuditsAnnouncesLabels has the node look that has announced them before: they are gone from
+// the board since, as after a restore of an older copy.
+func TestWhoeverAuditsAnnouncesLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		e := work.New(b, work.Config{})
+		j := job(1, "ok", at("zone=eu"))
+		if _, err := e.Submit(t.Context(), tenant, []*domain.Job{j}); err != nil {
+			t.Fatal(err)
+		}
+		for _, space := range []board.Space{0, layout.SpaceOf(tenant)} {
+			before, err := b.Members(t.Context(), space, layout.Affinities, "", 9)
+			if err != nil || len(before) != 1 {
+				t.Fatalf("space %d: got %q, %v", space, before, err)
+			}
+			gone := board.Batch{Space: space}
+			if err := b.Commit(t.Context(), *gone.Delete(layout.Affinities)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+			if _, err := e.Audit(t.Context(), tenant); err != nil {
+				t.Fatal(err)
+			}
+			if after, err := b.Members(t.Context(), space, layout.Affinities, "", 9); err != nil || !slices.Equal(after, before) {
+				t.Errorf("space %d: after an audit there are %q, %v, want %q", space, after, err, before)
+			}
+		}
+	})
+}

@@ -280,6 +280,9 @@ func (a *auditor) searchQueues(ctx context.Context) error {
 	for _, q := range slices.Sorted(maps.Keys(a.doubts)) {
 		jobs := a.doubts[q]
 		if _, at := queue.ParseLabelled(q); at {
+			// The set is looked at, also by the node that has put the queue there: an older copy of
+			// the board may have been restored since, or somebody has deleted it.
+			a.e.announced.Delete(announcement{a.space, queue.Group(q)})
 			if err := a.e.announce(ctx, a.space, q); err != nil && !errors.Is(err, domain.ErrLimit) {
 				return err
 			}
