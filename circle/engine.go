@@ -47,7 +47,7 @@ type Engine struct {
 	board board.Board
 	cfg   Config
 	log   *slog.Logger
-	// announced are the place of each circle known to be in layout.Circles.
+	// announced is when each circle was put into layout.Circles last, by its ref.
 	announced sync.Map
 	// swept is when the audit last looked for leftovers, by space.
 	swept sync.Map

@@ -3,6 +3,7 @@ package circle
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -28,13 +29,13 @@ func (e *Engine) Submit(ctx context.Context, tenant domain.TenantID, t *domain.T
 	b := board.Batch{Space: layout.SpaceOf(tenant)}
 	b.Absent(key).Set(key, layout.EncodeTask(t)...)
 	b.PushLeft(queue.Circle(t.Circle), t.ID).Live(key, now)
-	e.announce(&b, t.Circle)
+	again := e.announce(&b, t.Circle)
 	err = e.board.Commit(ctx, b)
 	if errors.Is(err, domain.ErrConflict) {
 		return e.existing(ctx, tenant, t)
 	}
-	if err == nil {
-		e.announced.Store(ref{b.Space, t.Circle}, struct{}{})
+	if err == nil && again {
+		e.announced.Store(ref{b.Space, t.Circle}, time.Now())
 	}
 	return false, err
 }
@@ -65,9 +66,16 @@ func (e *Engine) existing(ctx context.Context, tenant domain.TenantID, t *domain
 	return true, nil
 }
 
-// announce puts a circle among those of its context.
-func (e *Engine) announce(b *board.Batch, circle string) {
-	if _, known := e.announced.Load(ref{b.Space, circle}); !known {
-		b.Include(layout.Circles, circle)
+// announceEvery is how long a circle that was put among those of its context is not put there again.
+// The set may be lost meanwhile, with an older copy of the board, and the audit goes by it.
+const announceEvery = time.Minute
+
+// announce puts a circle among those of its context, unless that was done a moment ago.
+func (e *Engine) announce(b *board.Batch, circle string) (again bool) {
+	last, known := e.announced.Load(ref{b.Space, circle})
+	if known && time.Since(last.(time.Time)) < announceEvery {
+		return false
 	}
+	b.Include(layout.Circles, circle)
+	return true
 }

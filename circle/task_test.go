@@ -277,3 +277,26 @@ func TestAStrangeNodeHidesNoServer(t *testing.T) {
 		}
 	})
 }
+
+// TestACircleWhoseSetIsLostIsAnnouncedAgain, by the node that has announced it before: what audits
+// looks at the set first, and what waits would stand unseen.
+func TestACircleWhoseSetIsLostIsAnnouncedAgain(t *testing.T) {
+	bubble(t, func(r *rig) {
+		submit := func(id string) {
+			t.Helper()
+			if _, err := r.engine.Submit(t.Context(), home, &domain.Task{ID: id, CallerID: 1, Circle: club, Script: "1"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		submit("a")
+		b := board.Batch{Space: layout.SpaceOf(home)}
+		if err := r.board.Commit(t.Context(), *b.Delete(layout.Circles)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		submit("b")
+		if got, err := r.board.Members(t.Context(), layout.SpaceOf(home), layout.Circles, "", 9); err != nil || len(got) != 1 || got[0] != club {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
