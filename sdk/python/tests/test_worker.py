@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
 import threading
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -665,6 +667,77 @@ def test_a_job_that_came_at_the_end_of_a_long_poll_has_most_of_its_lease_left(le
     app.job("late-in-poll")(lambda: None)
     ask = app.worker(lease=lease)._ask
     assert 1000 <= ask["wait_ms"] <= lease * 1000 / 3
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 4, 64])
+def test_each_burst_is_served_however_claims_and_ends_meet(monkeypatch: pytest.MonkeyPatch, concurrency: int) -> None:
+    """Slots that a claim took and did not need wake who waits for one."""
+    app = ramet.App(url="http://127.0.0.1:1", context=1, token="t")
+    chance = random.Random(concurrency)
+
+    @app.job("burst")
+    async def burst() -> None:
+        await some_turns()
+
+    async def some_turns() -> None:
+        for _ in range(chance.randrange(4)):
+            await asyncio.sleep(0)
+
+    def assignment(number: int) -> dict[str, Any]:
+        job = {"caller_id": 1, "id": number, "script_type": "burst", "script": "{}"}
+        return {"job": job, "attempt": 1, "lease_ms": 600_000, "timeout_ms": 0}
+
+    async def body() -> None:
+        worker = app.worker(concurrency=concurrency, lease=600)
+        queue: deque[dict[str, Any]] = deque()
+        there, served = asyncio.Event(), asyncio.Event()
+        left = 0
+
+        async def send(self: ramet.AsyncClient, call: Any) -> Any:
+            nonlocal left
+            ask = json.loads(call.body)
+            await some_turns()
+            if call.path.endswith("/claim"):
+                while not queue and ask["wait_ms"]:
+                    there.clear()
+                    await there.wait()
+                taken = [queue.popleft() for _ in range(min(len(queue), ask["max"]))]
+                await some_turns()
+                return taken
+            left -= len(ask["jobs"])
+            if left == 0:
+                served.set()
+            return [{"status": "finished"} for _ in ask["jobs"]]
+
+        monkeypatch.setattr(ramet.AsyncClient, "send", send)
+        task = asyncio.create_task(worker.run())
+        for n in range(200):
+            served.clear()
+            left = chance.randint(1, 3 * concurrency)
+            queue.extend(assignment(1000 * n + i) for i in range(left))
+            there.set()
+            await asyncio.wait_for(served.wait(), 10)
+        worker.stop()
+        await task
+
+    run(body())
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 4, 64])
+def test_bursts_that_come_one_after_the_other_are_served(node: Node, concurrency: int) -> None:
+    app = node.app()
+
+    @app.job(f"bursts-{concurrency}")
+    def served() -> None: ...
+
+    async def body() -> None:
+        async with working(app, concurrency=concurrency):
+            for size in [1] * 10 + [3 * concurrency] * 3 + [1]:
+                for handle in await app.asubmit_many([served.job() for _ in range(size)]):
+                    assert isinstance(handle, ramet.AsyncHandle)
+                    assert (await handle.wait(10))["status"] == "finished"
+
+    run(body())
 
 
 def test_claims_go_on_after_errors_that_nobody_expected(monkeypatch: pytest.MonkeyPatch) -> None:

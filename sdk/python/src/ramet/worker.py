@@ -391,7 +391,7 @@ class Worker:
                 self._start(run)
                 begun += 1
         finally:
-            self._free += slots - begun
+            self._give_back(slots - begun)
             if begun == slots:
                 self._plenty.set()
             else:
@@ -464,10 +464,15 @@ class Worker:
         with self._lock:
             if self._held.pop(_id(run), None) is None:
                 return
-        self._free += 1
-        self._room.set()
+        self._give_back(1)
         if not self._held:
             self._empty.set()
+
+    def _give_back(self, slots: int) -> None:
+        """Free slots, and wake the loops that wait for one: what a claim took and did not need is one, too."""
+        if slots:
+            self._free += slots
+            self._room.set()
 
     async def _finish_loop(self, client: AsyncClient) -> None:
         """Hand in ends, all that are ready at once."""
