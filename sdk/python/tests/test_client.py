@@ -12,6 +12,7 @@ from conftest import Node
 
 import ramet
 from ramet import calls
+from ramet.process import PerProcess
 
 PLACE = ramet.Place("http://nina:7480", token="t")
 JOB: Any = {"script_type": "x"}
@@ -38,7 +39,8 @@ def answering(*answers: Any) -> tuple[ramet.Client, list[httpx.Request]]:
         return httpx.Response(status, content=body) if isinstance(body, bytes) else httpx.Response(status, json=body)
 
     client = ramet.Client(PLACE, 7)
-    client._http = httpx.Client(base_url="http://nina:7480", transport=httpx.MockTransport(answer))
+    transport = httpx.MockTransport(answer)
+    client._pool = PerProcess(lambda: httpx.Client(base_url="http://nina:7480", transport=transport))
     return client, asked
 
 

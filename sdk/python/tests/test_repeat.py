@@ -18,6 +18,7 @@ from conftest import ROOT
 import ramet
 from ramet.calls import Call, Calls
 from ramet.client import _retry_after
+from ramet.process import PerProcess
 
 CONTRACT = json.loads((ROOT / "test" / "sdk" / "testdata" / "repeats.json").read_text())
 PLACE = ramet.Place("http://nina:7480", token="t")
@@ -109,14 +110,14 @@ def test_it_is_sent_again_where_the_contract_says_so(
     if is_async:
         monkeypatch.setattr("ramet.client.asyncio.sleep", rest)
         aclient = ramet.AsyncClient(PLACE, 7)
-        aclient._http = httpx.AsyncClient(base_url="http://nina:7480", transport=transport)
+        aclient._pool = PerProcess(lambda: httpx.AsyncClient(base_url="http://nina:7480", transport=transport))
 
         def send() -> None:
             asyncio.run(aclient.send(call))
     else:
         monkeypatch.setattr("ramet.client.time.sleep", rests.append)
         client = ramet.Client(PLACE, 7)
-        client._http = httpx.Client(base_url="http://nina:7480", transport=transport)
+        client._pool = PerProcess(lambda: httpx.Client(base_url="http://nina:7480", transport=transport))
 
         def send() -> None:
             client.send(call)

@@ -17,6 +17,7 @@ from conftest import Node
 import ramet
 from ramet.calls import Call
 from ramet.place import Token
+from ramet.process import PerProcess
 
 KEY = ramet.JobKey(1, 2)
 WELL = httpx.Response(200, json={"id": 2, "status": "finished", "jobs": [{"key": "job:1:2"}]})
@@ -54,8 +55,8 @@ class Board:
     def renew(self) -> None:
         """Forget which node has failed."""
         self.client, self.aclient = ramet.Client(place(), 7), ramet.AsyncClient(place(), 7)
-        self.client._http = httpx.Client(transport=httpx.MockTransport(self.answer))
-        self.aclient._http = httpx.AsyncClient(transport=httpx.MockTransport(self.answer))
+        self.client._pool = PerProcess(lambda: httpx.Client(transport=httpx.MockTransport(self.answer)))
+        self.aclient._pool = PerProcess(lambda: httpx.AsyncClient(transport=httpx.MockTransport(self.answer)))
 
     def send(self, call: Call[Any]) -> None:
         if self.is_async:

@@ -11,6 +11,7 @@ from . import convert, errors
 from .client import AsyncClient, Client
 from .function import AsyncHandle, Function, Handle, Options
 from .place import Place, Token
+from .process import PerProcess
 from .worker import Worker, WorkerConfig
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class App:
         self.context = context
         self.functions: dict[str, Function[..., Any]] = {}
         self._url, self._token, self._key_file, self._node = url, token, key_file, node
-        self._lock = threading.Lock()
+        self._locks = PerProcess(threading.Lock)
         self._place: Place | None = None
         self._client: Client | None = None
         self._aclients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = weakref.WeakKeyDictionary()
@@ -82,7 +83,7 @@ class App:
     @property
     def place(self) -> Place:
         """Where the node is."""
-        with self._lock:
+        with self._locks.get():
             if self._place is None:
                 self._place = Place(self._url, token=self._token, key_file=self._key_file, node=self._node)
             return self._place
@@ -91,7 +92,7 @@ class App:
     def client(self) -> Client:
         """The client for threads."""
         place = self.place
-        with self._lock:
+        with self._locks.get():
             if self._client is None:
                 self._client = Client(place, self.context)
             return self._client
@@ -100,7 +101,7 @@ class App:
     def aclient(self) -> AsyncClient:
         """The client of the running event loop."""
         loop, place = asyncio.get_running_loop(), self.place
-        with self._lock:
+        with self._locks.get():
             if loop not in self._aclients:
                 self._aclients[loop] = AsyncClient(place, self.context)
             return self._aclients[loop]
@@ -178,14 +179,14 @@ class App:
 
     def close(self) -> None:
         """Close the connections of the client for threads; it can still be used."""
-        with self._lock:
+        with self._locks.get():
             if self._client is not None:
                 self._client.close()
                 self._client = None
 
     async def aclose(self) -> None:
         """Close the connections of the running loop's client; it can still be used."""
-        with self._lock:
+        with self._locks.get():
             client = self._aclients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.close()

@@ -17,6 +17,7 @@ import httpx
 from . import errors, wire
 from .calls import Call, Calls, JobKey, Tagged, pause
 from .place import Place
+from .process import PerProcess
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -143,9 +144,17 @@ class Client:
     def __init__(self, place: Place, context: int) -> None:
         self.calls = Calls(context)
         self._place = place
+        self._pool = PerProcess(self._connections)
+
+    def _connections(self) -> httpx.Client:
+        place = self._place
         limits = httpx.Limits(max_connections=64 * len(place.nodes))
         transport = httpx.HTTPTransport(uds=place.socket, limits=limits) if place.socket else None
-        self._http = httpx.Client(transport=transport, limits=limits)
+        return httpx.Client(transport=transport, limits=limits)
+
+    @property
+    def _http(self) -> httpx.Client:
+        return self._pool.get()
 
     def send(self, call: Call[T]) -> T:
         """Make a request, again if it may be repeated and nobody knows what became of it."""
@@ -325,9 +334,17 @@ class AsyncClient:
     def __init__(self, place: Place, context: int) -> None:
         self.calls = Calls(context)
         self._place = place
+        self._pool = PerProcess(self._connections)
+
+    def _connections(self) -> httpx.AsyncClient:
+        place = self._place
         limits = httpx.Limits(max_connections=64 * len(place.nodes))
         transport = httpx.AsyncHTTPTransport(uds=place.socket, limits=limits) if place.socket else None
-        self._http = httpx.AsyncClient(transport=transport, limits=limits)
+        return httpx.AsyncClient(transport=transport, limits=limits)
+
+    @property
+    def _http(self) -> httpx.AsyncClient:
+        return self._pool.get()
 
     async def send(self, call: Call[T]) -> T:
         """Make a request, again if it may be repeated and nobody knows what became of it."""

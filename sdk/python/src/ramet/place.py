@@ -91,6 +91,11 @@ class Node:
         """Do what traced does, for asyncio."""
         self.traced(event, info)
 
+    def forget(self) -> None:
+        """Know of no requests and connections."""
+        self.asked = {}
+        self._streams = weakref.WeakSet()
+
     def cut(self) -> None:
         """End all requests that wait for it, from any thread."""
         self.cut_at = time.monotonic()
@@ -129,6 +134,7 @@ class Place:
         if self.several and any(n.socket for n in self.nodes):
             msg = "url: a socket is a node of its own; several nodes are reached by http:// or https://"
             raise ValueError(msg)
+        self._process = os.getpid()
         self._moves = 0  # from one node to the next
         self._lock = threading.Lock()
         self._watcher: threading.Thread | None = None
@@ -143,6 +149,8 @@ class Place:
 
         Raises Unreachable where there is no answer.
         """
+        if self._process != os.getpid():
+            self._begin_anew()
         moves = self._moves
         node, mark, asked = self.nodes[moves % len(self.nodes)], object(), time.monotonic()
         if self.several:
@@ -169,6 +177,13 @@ class Place:
         finally:
             node.asked.pop(mark, None)
 
+    def _begin_anew(self) -> None:
+        """Forget the requests and connections of the process that this one was forked off: it cuts none of them."""
+        self._lock, self._watcher = threading.Lock(), None
+        for node in self.nodes:
+            node.forget()
+        self._process = os.getpid()
+
     def _leave(self, node: Node, moves: int) -> None:
         """Have later requests go to the next node, unless somebody else has seen to that."""
         node.failed = time.monotonic()
@@ -183,7 +198,7 @@ class Place:
 
     def _watch(self) -> None:
         """Have a thread look after the requests that wait, until there are none."""
-        if self._watcher is not None and self._watcher.is_alive():  # none is, in a process that was forked
+        if self._watcher is not None and self._watcher.is_alive():
             return
         with self._lock:
             if self._watcher is None or not self._watcher.is_alive():

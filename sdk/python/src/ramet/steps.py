@@ -7,6 +7,7 @@ was asked before, or it was started anew), it is told of all of them, and comes 
 from __future__ import annotations
 
 import asyncio
+import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -106,8 +107,12 @@ def _counts(request: dict[str, Any]) -> bool:
 
 def steps_here(memory: Memory, loop: asyncio.AbstractEventLoop) -> Steps:
     """Give what a function without async remembers by: it runs in a thread of its own."""
+    process = os.getpid()
 
     def send(request: dict[str, Any]) -> dict[str, Any]:
+        if process != os.getpid():  # the loop, which would answer, stayed behind
+            msg = f"ramet.{request['do']} in a process that the function has forked: ask in the function itself"
+            raise RuntimeError(msg)
         if asyncio._get_running_loop() is loop:  # it would wait for itself
             msg = "a function with async asks by job.asteps: await job.asteps.step(...)"
             raise RuntimeError(msg)

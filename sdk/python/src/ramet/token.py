@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from .errors import RametError
+from .process import PerProcess
 
 LIFE = 3600.0
 """How long a token is good, in seconds; it is made anew when four fifths of that are over."""
@@ -78,13 +79,13 @@ class KeyFile:
             msg = f"{path}: not a key file: {err}"
             raise RametError(msg) from err
         self._node = node
-        self._lock = threading.Lock()
+        self._locks = PerProcess(threading.Lock)
         self._token = ""
         self._until = 0.0  # by time.monotonic
 
     def __call__(self) -> str:
         """Give a token that is good for a while."""
-        with self._lock:
+        with self._locks.get():
             if time.monotonic() >= self._until:
                 self._token = self._mint(int(time.time()))
                 self._until = time.monotonic() + LIFE * 4 / 5

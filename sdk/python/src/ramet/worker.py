@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import platform
 import re
 import secrets
@@ -224,6 +225,7 @@ class Worker:
         self.margin = config.lease / 6 + config.lease / 20
         """How long before its end a lease is given up, in seconds: a heartbeat, and one call of it."""
         self._app = app
+        self._process = os.getpid()
         self._functions = dict(app.functions)
         self._ask: wire.WorkerAsk = {
             "types": sorted(self._functions),
@@ -274,6 +276,9 @@ class Worker:
         """Claim jobs and run them until it is stopped, or cancelled; with signals SIGTERM and SIGINT stop it."""
         if not self._functions:
             msg = "the app has no functions: decorate them with @app.job() before the worker runs"
+            raise errors.RametError(msg)
+        if self._process != os.getpid():  # leases are in its name, which must be of one process alone
+            msg = "the worker was made before this process was forked: make one in each process, by app.worker()"
             raise errors.RametError(msg)
         for f in self._functions.values():
             f.signature.resolve()  # what cannot be read is found now
