@@ -47,8 +47,8 @@ export interface RunOptions {
 /** How a request is made. */
 export interface RequestOptions {
   /**
-   * The Idempotency-Key: within 24 hours, what is submitted again with it is submitted once. Default: a random one, so that
-   * the request can be repeated when its answer is lost.
+   * The Idempotency-Key: within 24 hours, what is submitted again with it is submitted once, and what is not the same to
+   * the byte is refused. Default: a random one, so that the request can be repeated when its answer is lost.
    */
   key?: string;
   signal?: AbortSignal;

@@ -49,7 +49,7 @@ class Options:
     """Conditions that must be met before."""
     trace_id: str | None = None
     key: str | None = None
-    """The idempotency key: repeated under it within 24 hours a submit makes nothing more."""
+    """The idempotency key: repeated under it within 24 hours a submit makes nothing more, and another is a Conflict."""
 
     def job(self, script_type: str, script: str) -> wire.JobInput:
         """Make the job that is submitted."""
