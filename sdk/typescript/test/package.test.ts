@@ -112,6 +112,18 @@ test("the programs of the README do what it shows, and those of the docs are rig
   assert.equal(stdout, shown.find(({ kind }) => kind === "text")!.text);
 });
 
+test("the package is installed as the pages say", async () => {
+  for (const page of [join(home, "README.md"), join(examples, "../docs/typescript.md")]) {
+    const [, text = ""] = /^```sh install\n(.*?)^```$/ms.exec(await readFile(page, "utf8")) ?? [];
+    const [build, ...rest] = text.trim().split("\n");
+    assert.equal(build, '(cd "$RAMET_SRC/sdk/typescript" && npm ci && npm run build)'); // as was done before these tests
+    const dir = await mkdtemp(join(folder, "install-"));
+    await exec("sh", ["-ec", rest.join("\n")], { cwd: dir, env: { ...process.env, RAMET_SRC: join(examples, "..") } });
+    await writeFile(join(dir, "app.mjs"), 'import { App } from "ramet";\nconsole.log(typeof App);');
+    assert.equal((await exec(process.execPath, ["app.mjs"], { cwd: dir })).stdout, "function\n", page);
+  }
+});
+
 test("the programs of the tour and of the project's README work, and send", async (t) => {
   const node = await Node.start(t);
   const dir = join(folder, "mail");
