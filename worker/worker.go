@@ -42,8 +42,8 @@ type Config struct {
 	// [domain.DefaultLease].
 	Lease time.Duration
 	// Grace is how long functions may go on when the worker is told to stop; then they
-	// are told, too, and their jobs go back. Default:
-	// [domain.DefaultGrace].
+	// are told, too, and their jobs go back. One that does not listen holds up the end
+	// until it is done, for a lease at the most. Default: [domain.DefaultGrace].
 	Grace time.Duration
 	// Version is what the list of runners shows. Default: none.
 	Version string

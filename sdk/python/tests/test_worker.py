@@ -544,6 +544,43 @@ def test_functions_have_their_time_when_the_worker_stops_and_then_go_back(node: 
     run(body())
 
 
+def test_a_function_that_does_not_listen_is_left_behind_when_its_lease_is_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = ramet.App(url="http://127.0.0.1:1", context=1, token="t")
+    begun, done = threading.Event(), threading.Event()
+
+    @app.job("deaf")
+    def deaf() -> None:
+        begun.set()
+        done.wait()
+
+    job = {"caller_id": 1, "id": 2, "script_type": "deaf", "script": "{}"}
+    jobs = [[{"job": job, "attempt": 1, "lease_ms": 600_000, "timeout_ms": 0}]]
+
+    async def send(self: ramet.AsyncClient, call: Any) -> Any:
+        if not jobs:
+            await asyncio.Event().wait()
+        return jobs.pop()
+
+    monkeypatch.setattr(ramet.AsyncClient, "send", send)
+
+    async def body() -> None:
+        worker = app.worker(grace=0)
+        object.__setattr__(worker.config, "lease", 0.5)
+        task = asyncio.create_task(worker.run())
+        await asyncio.to_thread(begun.wait)
+        worker.stop()
+        await task
+
+    try:
+        run(body())
+        assert not done.is_set()
+        assert "left behind: job:1:2" in caplog.text
+    finally:
+        done.set()
+
+
 def test_a_function_that_holds_up_the_loop_keeps_its_lease(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     app = node.app()
     renewed = threading.Event()

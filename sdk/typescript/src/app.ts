@@ -34,7 +34,10 @@ export interface RunOptions {
   signal?: AbortSignal;
   /** How long a job stays with a worker that is not heard of, 5 to 600. Default: 30. */
   lease?: number;
-  /** How long functions may go on when the worker is told to stop; then they are told, too, and their jobs go back. Default: 30. */
+  /**
+   * How long functions may go on when the worker is told to stop; then they are told, too, and their jobs go back. One that
+   * does not listen holds up the end until it is done, for a lease at the most. Default: 30.
+   */
   grace?: number;
   /** What jobs may ask for by affinity. */
   labels?: Record<string, string>;

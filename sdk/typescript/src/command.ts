@@ -17,7 +17,7 @@ Flags:
   --export NAME        which export is the app (default: the only one)
   --concurrency N      how many functions run at once (default 64)
   --lease SECONDS      how long a job stays with a worker that is not heard of (default 30)
-  --grace SECONDS      how long functions may go on at the end (default 30)
+  --grace SECONDS      how long functions may go on at the end, and one lease more where they do not listen (default 30)
   --label NAME=VALUE   by which jobs choose the worker; may be repeated
   --version TEXT       what the list of runners shows
   --help

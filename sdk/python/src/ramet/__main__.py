@@ -44,7 +44,12 @@ def main(argv: list[str] | None = None) -> int:
     add("app", metavar="MODULE:APP", help="the app, as in tasks:app; the module is looked for in this folder too")
     add("--concurrency", type=int, default=64, help="how many jobs run at once (default: 64)")
     add("--lease", type=float, default=30, help="seconds a job stays with a worker that died (default: 30)")
-    add("--grace", type=float, default=30, help="seconds functions have at the end (default: 30)")
+    add(
+        "--grace",
+        type=float,
+        default=30,
+        help="seconds functions have at the end, and one lease more where they do not listen (default: 30)",
+    )
     add("--label", type=label, action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
     add("--app-version", default="", help="what the list of runners shows")
     add("--log-level", default="info", choices=["debug", "info", "warning", "error"])

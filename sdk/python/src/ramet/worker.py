@@ -65,7 +65,10 @@ class WorkerConfig:
     lease: float = wire.DEFAULT_LEASE_MS / 1000
     """How long a job stays with a worker that is not heard of, 5 to 600."""
     grace: float = 30.0
-    """How long functions may go on when the worker is told to stop; then they are told, too, and their jobs go back."""
+    """How long functions may go on when the worker is told to stop; then they are told, too, and their jobs go back.
+
+    One that does not listen holds up the end until it is done, for a lease at the most.
+    """
     labels: Mapping[str, str] | None = None
     """What jobs may ask for by affinity."""
     version: str = ""
