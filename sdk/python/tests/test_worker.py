@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any, TypedDict
 
 import pytest
@@ -134,6 +135,56 @@ def test_an_idempotency_key_makes_one_job_of_two_submits(node: Node) -> None:
     with pytest.raises(ramet.Conflict):
         keyed.submit(2)
     assert once.submit(1).key != once.submit(1).key
+    app.close()
+
+
+def test_each_option_is_in_the_job(node: Node) -> None:
+    app = node.app()
+    retry: ramet.wire.Retry = {"delay": 60, "factor": 3, "max_delay": 3600, "jitter": 0.5, "on": ["failed"]}
+
+    @app.job("optional", retries=2, retry=retry, timeout=50, priority=3, affinity={"a": "b"}, env={"WHO": "me"})
+    def optional() -> None: ...
+
+    first = optional.submit()
+    more: dict[str, Any] = {
+        "id": 7001,
+        "key": "optional-1",
+        "not_before": datetime(2100, 1, 1, tzinfo=timezone.utc),
+        "depends": [first.key],
+        "prerequisites": ["file:in.csv"],
+        "prerequisite_timeout": 70.4,
+        "trace_id": "0af7651916cd43dd8448eb211c80319c",
+        "for_runner": 20,
+        "at": "7@acme",
+    }
+    own = {name for name, value in vars(optional.options).items() if value is not None}
+    assert own | more.keys() == set(ramet.Options.__dataclass_fields__)
+    want = {
+        "script_type": "optional",
+        "script": "{}",
+        "retries": 2,
+        "retry": retry,
+        "timeout": 50,
+        "priority": 3,
+        "affinity": {"a": "b"},
+        "env_vars": {"WHO": "me"},
+        "id": 7001,
+        "not_before": 4102444800000,
+        "dependends": [first.key.id],
+        "prerequisites": ["file:in.csv"],
+        "prerequisite_timeout": 70,
+        "trace_id": "0af7651916cd43dd8448eb211c80319c",
+        "for_runner": 20,
+        "at": "7@acme",
+    }
+    assert optional.using(**more).job() == want
+    job = optional.using(**{**more, "for_runner": None, "at": None, "prerequisites": None}).submit().show()
+    assert (job["id"], job["retry"], job["not_before"], job["dependends"]) == (
+        7001,
+        retry,
+        4102444800000,
+        [first.key.id],
+    )
     app.close()
 
 

@@ -5,7 +5,7 @@ import type { JobInput, Retry } from "./wire.js";
 export interface JobOptions {
   /** How often it is tried again after an attempt that failed. Default: 0. */
   retries?: number;
-  /** Which ends are tried again. Default: all. */
+  /** Which ends are tried again, and after what pauses: `{ delay: 60, factor: 3 }`. Default: all, with the node's pauses. */
   retry?: Retry;
   /** How long an attempt may take. Default: the node's, an hour. */
   timeout?: number;

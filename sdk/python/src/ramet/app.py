@@ -59,9 +59,11 @@ class App:
         name: str | None = None,
         *,
         retries: int | None = None,
+        retry: wire.Retry | None = None,
         timeout: float | None = None,
         priority: int | None = None,
         affinity: dict[str, str] | None = None,
+        env: dict[str, str] | None = None,
     ) -> Callable[[Callable[P, R]], Function[P, R]]:
         """Make a function one that can be submitted, and is run by workers, as jobs of the type ``name``.
 
@@ -70,7 +72,9 @@ class App:
         """
 
         def register(function: Callable[P, R]) -> Function[P, R]:
-            options = Options(retries=retries, timeout=timeout, priority=priority, affinity=affinity)
+            options = Options(
+                retries=retries, retry=retry, timeout=timeout, priority=priority, affinity=affinity, env=env
+            )
             f = Function(self, name or function.__name__, function, options)
             if f.name in self.functions:
                 msg = f"the app has a function {f.name!r} already"

@@ -33,6 +33,11 @@ class Options:
 
     retries: int | None = None
     """How often it is tried again. Default: not at all."""
+    retry: wire.Retry | None = None
+    """Which ends are tried again, and after what pauses, in seconds: ``{"delay": 60, "factor": 3, "on": ["failed"]}``.
+
+    Default: all, with the node's pauses. With ``max`` it has what ``retries`` says, too.
+    """
     timeout: float | None = None
     """How long an attempt may take, in whole seconds. Default: the node's."""
     priority: int | None = None
@@ -47,6 +52,14 @@ class Options:
     """Jobs that must have ended well before, of the same actor."""
     prerequisites: Sequence[str] | None = None
     """Conditions that must be met before."""
+    prerequisite_timeout: float | None = None
+    """How long these may take, in whole seconds. Default: the node's."""
+    for_runner: int | None = None
+    """The one runner that may take it, by its number."""
+    at: str | None = None
+    """Another context that is to run it: ``7`` here, ``7@acme`` at a peer."""
+    id: int | None = None
+    """Its number. Default: the next free one."""
     trace_id: str | None = None
     key: str | None = None
     """The idempotency key: repeated under it within 24 hours a submit makes nothing more, and another is a Conflict."""
@@ -54,11 +67,14 @@ class Options:
     def job(self, script_type: str, script: str) -> wire.JobInput:
         """Make the job that is submitted."""
         job: dict[str, Any] = {"script_type": script_type, "script": script}
-        for name in ("retries", "priority", "trace_id"):
+        for name in ("id", "retries", "priority", "for_runner", "at", "trace_id"):
             if (value := getattr(self, name)) is not None:
                 job[name] = value
-        if self.timeout is not None:
-            job["timeout"] = max(1, round(self.timeout))
+        for name in ("timeout", "prerequisite_timeout"):
+            if (value := getattr(self, name)) is not None:
+                job[name] = max(1, round(value))
+        if self.retry:
+            job["retry"] = dict(self.retry)
         if self.not_before is not None:
             job["not_before"] = round(self.not_before.timestamp() * 1000)
         if self.env:
