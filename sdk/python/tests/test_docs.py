@@ -12,6 +12,7 @@ import pytest
 from conftest import ROOT, Node
 
 import ramet
+from ramet import durable
 
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# (\w+\.py)\n")
@@ -83,6 +84,22 @@ def test_the_program_of_a_page_works_and_sends(
     finally:
         worker.terminate()
         worker.wait()
+
+
+def public(of: type) -> set[str]:
+    return {name for name in vars(of) if not name.startswith("_")}
+
+
+def test_the_page_names_whatever_a_function_its_job_and_its_handle_have() -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`[^`\n]+`", page))))
+    inner = {"held", "stop", "remember", "suspension", "take", "sent", "unsent", "shut", "overfull", "close"}
+    names = set(ramet.Options.__dataclass_fields__) | (public(ramet.Job) - inner) | public(ramet.Handle)
+    assert names - words == set()
+    assert set(ramet.wire.Input.__annotations__) - {"flow", "step", "shard", "pack", "round"} - words == set()
+    functions = {name for name in durable.__all__ if name.islower()}
+    assert functions == public(ramet.Steps)
+    assert functions - words == set()
 
 
 def test_every_name_of_the_package_is_there() -> None:
