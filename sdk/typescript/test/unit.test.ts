@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
-import { App, Fail, JobStopped, RetryAfter } from "ramet";
+import { App, Fail, JobHandle, JobStopped, RetryAfter, Steps } from "ramet";
 import { run } from "ramet/testing";
 import { readEvents } from "../dist/events.js";
+import { Job } from "../dist/job.js";
 import { JobLog } from "../dist/log.js";
 import { resultOf } from "../dist/perform.js";
+import { examples } from "./node.js";
 
 const app = new App({ token: "none" });
 
@@ -35,6 +39,16 @@ test("ramet/testing runs a function without a node", async () => {
   assert.equal((await hangs).verdict, "timeout");
   // @ts-expect-error the arguments are typed
   assert.equal((await run(f, { n: "1" })).verdict, "succeeded");
+});
+
+test("the page names whatever a job, its steps and its handle have", async () => {
+  const page = await readFile(join(examples, "../docs/typescript.md"), "utf8");
+  const words = new Set([...page.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code!.match(/\w+/g)));
+  const inner = ["constructor", "suspension"];
+  for (const { prototype } of [Steps, JobHandle, Job]) {
+    const missing = Object.getOwnPropertyNames(prototype).filter((name) => !words.has(name) && !inner.includes(name));
+    assert.deepEqual(missing, []);
+  }
 });
 
 test("what a function returns as a result", () => {
