@@ -28,6 +28,7 @@ func TestPythonWire(t *testing.T) {
 		domain.Assignment{}, domain.WorkerAsk{}, domain.HeldAttempt{}, domain.AttemptEnd{}, domain.Log{},
 		api.JobInput{}, api.JobSubmitted{}, api.JobPage{}, api.LogPage{},
 		api.Assignments{}, api.Extended{}, api.Finished{}, domain.WorkerStepAnswer{}, domain.JobExplanation{}, domain.Bulk{},
+		api.FlowInput{}, api.FlowSubmitted{}, domain.FlowView{}, api.FlowDone{}, domain.FlowExplanation{},
 	)
 	if *update {
 		if err := os.WriteFile(pythonWire, []byte(want), 0o644); err != nil {
@@ -109,7 +110,8 @@ func (f *pythonFile) dict(t reflect.Type) {
 	fields := f.fields(t)
 	var always, mayBe []pythonField
 	for _, field := range fields {
-		if field.always && t != reflect.TypeFor[api.JobInput]() { // of what is asked for all has a default
+		asked := t == reflect.TypeFor[api.JobInput]() || t == reflect.TypeFor[api.FlowInput]()
+		if field.always && !asked { // of what is asked for all has a default
 			always = append(always, field)
 		} else {
 			mayBe = append(mayBe, field)
@@ -170,6 +172,8 @@ func (f *pythonFile) typeOf(t reflect.Type) string {
 		return t.Name()
 	case reflect.TypeFor[json.RawMessage]():
 		return "Any"
+	case reflect.TypeFor[domain.Blueprint](): // nobody writes one by hand in the SDK's language: it is a document of its own
+		return "dict[str, Any]"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

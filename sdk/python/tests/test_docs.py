@@ -94,7 +94,12 @@ def test_the_page_names_whatever_a_function_its_job_and_its_handle_have() -> Non
     page = (ROOT / "docs/python.md").read_text()
     words = set(re.findall(r"\w+", " ".join(re.findall(r"`[^`\n]+`", page))))
     inner = {"held", "stop", "remember", "suspension", "take", "sent", "unsent", "shut", "overfull", "close"}
-    names = set(ramet.Options.__dataclass_fields__) | (public(ramet.Job) - inner) | public(ramet.Handle)
+    names = (
+        set(ramet.Options.__dataclass_fields__)
+        | (public(ramet.Job) - inner)
+        | public(ramet.Handle)
+        | public(ramet.FlowHandle)
+    )
     assert names - words == set()
     assert set(ramet.wire.Input.__annotations__) - {"flow", "step", "shard", "pack", "round"} - words == set()
     functions = {name for name in durable.__all__ if name.islower()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import subprocess
 from datetime import datetime
 from typing import Any
 
@@ -12,11 +12,6 @@ from conftest import Node
 from test_worker import run, working
 
 import ramet
-
-
-def signal(node: Node, key: ramet.JobKey, name: str, payload: Any) -> None:
-    command = [node.binary, "job", "signal", f"{key.caller}:{key.id}", name, "--payload", json.dumps(payload)]
-    subprocess.run([*command, "--data", str(node.data)], check=True, capture_output=True)
 
 
 def test_a_function_goes_on_where_it_was(node: Node) -> None:
@@ -44,7 +39,7 @@ def test_a_function_goes_on_where_it_was(node: Node) -> None:
     async def body() -> None:
         async with working(app):
             handle = await plain.asubmit()
-            signal(node, handle.key, "click", {"by": "ada"})
+            await app.ahandle(str(handle.key)).signal("click", {"by": "ada"})
             result = await handle.result(30)
             assert (result["paid"], result["key"], result["by"]) == ("17", "36", "ada")
             at, number, uuid, version = json.loads(result["drawn"])
@@ -97,6 +92,7 @@ def test_a_step_does_not_wait_for_itself(node: Node) -> None:
 
     @app.job("steps-inside")
     def inside() -> str:
+        ramet.wait("go on")
         try:
             ramet.step("outer", lambda: ramet.step("inner", lambda: 1))
         except ramet.StepFailed as err:
@@ -105,6 +101,8 @@ def test_a_step_does_not_wait_for_itself(node: Node) -> None:
 
     async def body() -> None:
         async with working(app):
-            assert "inside of step 'outer'" in (await (await inside.asubmit()).result(30))["value"]
+            handle = await inside.asubmit()
+            await asyncio.to_thread(app.handle(handle.key).signal, "go on")
+            assert "inside of step 'outer'" in (await handle.result(30))["value"]
 
     run(body())

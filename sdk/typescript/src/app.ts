@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { Client, type JobRef } from "./client.js";
 import { PartlyRefused, RametError, lineOf } from "./errors.js";
+import { FlowHandle } from "./flow.js";
 import { JobHandle } from "./handle.js";
 import type { Job } from "./job.js";
 import { addressesOf, type TokenSource } from "./nodes.js";
@@ -10,7 +11,7 @@ import { Shift, type Logger } from "./shift.js";
 import { inputOf, type JobOptions, type SubmitOptions } from "./submit.js";
 import { keyToken } from "./token.js";
 import { defaultLeaseMs, maxWorkerLeaseMs, maxWorkerTypes, minWorkerLeaseMs } from "./wire.js";
-import type { Job as JobRecord, JobInput, JobQuery, Submitted } from "./wire.js";
+import type { FlowInput, Job as JobRecord, JobInput, JobQuery, Submitted } from "./wire.js";
 
 export interface AppOptions {
   /**
@@ -143,6 +144,21 @@ export class App {
   /** A job that was submitted before, by its key. */
   handle(job: JobRef): JobHandle {
     return new JobHandle(this.client, job);
+  }
+
+  /**
+   * Submits a flow: of a blueprint by its name (`{ blueprint: "nightly", params: { region: "eu" }, trigger: "2026-12-24" }`:
+   * of a blueprint and a trigger one flow is made, ever), of a text of one, or of jobs.
+   */
+  async submitFlow(flow: Partial<FlowInput>, { key = randomUUID(), signal }: RequestOptions = {}): Promise<FlowHandle> {
+    const { id, error } = await this.client.submitFlow(flow, key, signal);
+    if (error) throw RametError.of(error);
+    return new FlowHandle(this.client, id!);
+  }
+
+  /** A flow that was submitted before, by its number. */
+  flow(id: number): FlowHandle {
+    return new FlowHandle(this.client, id);
   }
 
   /** The jobs of the context that the filter leaves, without scripts, environment and results. */

@@ -74,7 +74,7 @@ export class Client {
 
   /** The job once it has ended, well or badly, or as it stands after the timeout. It goes on over connections that break. */
   wait(job: JobRef, waiting: Waiting = {}): Promise<wire.Job> {
-    return this.#await(this.#path(job), waiting, ended);
+    return this.#await<wire.Job>(this.#path(job), waiting, ended);
   }
 
   async #await<T>(path: string, { timeout = Infinity, signal }: Waiting, final: (thing: T) => boolean): Promise<T> {
@@ -135,6 +135,15 @@ export class Client {
     return this.#http.json("POST", `${this.#path(job)}/retry`, { signal });
   }
 
+  /**
+   * Sends a signal to a job, whose wait of that name gives the payload, now or later. It is not made again by itself when
+   * no answer comes: two would be two.
+   */
+  signal(job: JobRef, name: string, payload: unknown = null, signal?: AbortSignal): Promise<wire.Job> {
+    const body = JSON.stringify({ name, payload } satisfies wire.SignalParams);
+    return this.#http.json("POST", `${this.#path(job)}/signal`, { body, signal });
+  }
+
   /** Says why a job is where it is. */
   explain(job: JobRef, signal?: AbortSignal): Promise<wire.JobExplanation> {
     return this.#http.json("GET", `${this.#path(job)}/explain`, { signal });
@@ -171,6 +180,38 @@ export class Client {
   /** Ends a bulk operation; what was done stays done. */
   cancelBulk(id: number, signal?: AbortSignal): Promise<wire.Bulk> {
     return this.#http.json("POST", `${this.#context}/bulk/${id}/cancel`, { signal });
+  }
+
+  /** Hands in a flow: of a blueprint, of a text of one, or of jobs. With the same key, it is handed in once. */
+  async submitFlow(flow: Partial<wire.FlowInput>, key: string, signal?: AbortSignal): Promise<wire.SubmittedFlow> {
+    const answer = await this.#http.json<wire.FlowSubmitted>("POST", `${this.#context}/flows`, { body: JSON.stringify(flow), key, signal });
+    if (answer.flows.length !== 1) throw new RametError("internal", `submit a flow: the node answered for ${answer.flows.length}`);
+    return answer.flows[0]!;
+  }
+
+  /** The flow as it stands, with its steps. */
+  showFlow(id: number, signal?: AbortSignal): Promise<wire.FlowView> {
+    return this.#http.json("GET", this.#flow(id), { signal });
+  }
+
+  /** The flow once it has ended, well or badly, or as it stands after the timeout. It goes on over connections that break. */
+  waitFlow(id: number, waiting: Waiting = {}): Promise<wire.FlowView> {
+    return this.#await<wire.FlowView>(this.#flow(id), waiting, ended);
+  }
+
+  /** Ends what a flow has not begun, and tells what runs to stop. */
+  cancelFlow(id: number, signal?: AbortSignal): Promise<wire.FlowDone> {
+    return this.#http.json("POST", `${this.#flow(id)}/cancel`, { signal });
+  }
+
+  /** Starts again what ended in error, keeping checkpoints; with `failed` what failed, too. */
+  retryFlow(id: number, { failed = false, signal }: { failed?: boolean; signal?: AbortSignal } = {}): Promise<wire.FlowDone> {
+    return this.#http.json("POST", `${this.#flow(id)}/retry`, { body: JSON.stringify({ failed }), signal });
+  }
+
+  /** Says what a flow waits for, who holds it, and what will wake it. */
+  explainFlow(id: number, signal?: AbortSignal): Promise<wire.FlowExplanation> {
+    return this.#http.json("GET", `${this.#flow(id)}/explain`, { signal });
   }
 
   /** Reads something of the context by its path, such as /schedules/nightly, with its tag. */
@@ -226,13 +267,17 @@ export class Client {
     return `${this.#context}/jobs/${caller}/${id}`;
   }
 
+  #flow(id: number): string {
+    return `${this.#context}/flows/${id}`;
+  }
+
   #worker(name: string, what: string): string {
     return `${this.#context}/workers/${encodeURIComponent(name)}/${what}`;
   }
 }
 
-/** Whether a job has ended, well or badly. */
-export const ended = (job: wire.Job): boolean => job.status === "finished" || job.status === "error";
+/** Whether a job or a flow has ended, well or badly. */
+export const ended = ({ status }: { status: string }): boolean => status === "finished" || status === "error";
 
 export function partsOf(job: JobRef): { caller: number; id: number } {
   if (typeof job !== "string") return job;

@@ -40,6 +40,11 @@ export class JobHandle {
     return this.#client.retry(this, signal);
   }
 
+  /** Sends a signal to the job, whose wait of that name gives the payload, now or later. */
+  signal(name: string, payload?: unknown, signal?: AbortSignal): Promise<JobRecord> {
+    return this.#client.signal(this, name, payload, signal);
+  }
+
   /** Says why the job is where it is. */
   explain(signal?: AbortSignal): Promise<JobExplanation> {
     return this.#client.explain(this, signal);

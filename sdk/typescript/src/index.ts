@@ -13,6 +13,7 @@ export {
   type CallOptions, type Decision, type Step, type StepOptions, type WaitOptions,
 } from "./durable.js";
 export { Fail, JobStopped, PartlyRefused, RametError, RetryAfter, type Code, type Why } from "./errors.js";
+export { FlowHandle } from "./flow.js";
 export { JobHandle } from "./handle.js";
 export type { Condition, Tagged } from "./http.js";
 export type { Job } from "./job.js";
@@ -22,6 +23,9 @@ export type { Handler, Middleware } from "./perform.js";
 export type { Logger } from "./shift.js";
 export type { JobOptions, SubmitOptions } from "./submit.js";
 export { keyToken } from "./token.js";
-export type { Bulk, BulkStatus, Fault, Input, Job as JobRecord, JobExplanation, JobFilter, JobQuery, JobStatus, Log, Reason, Retry } from "./wire.js";
+export type {
+  Bulk, BulkStatus, Fault, FlowExplanation, FlowInput, FlowView, Input, Job as JobRecord, JobExplanation, JobFilter, JobQuery, JobStatus,
+  Log, Reason, Retry,
+} from "./wire.js";
 /** The shapes of the wire, for those who call `Client` themselves. */
 export type * as wire from "./wire.js";

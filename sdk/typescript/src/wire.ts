@@ -479,6 +479,205 @@ export interface BulkFailure {
   error: string;
 }
 
+export interface SignalParams {
+  name: string;
+  payload?: unknown;
+}
+
+export interface FlowInput {
+  blueprint?: string;
+  version?: number;
+  plan?: Record<string, unknown>;
+  text?: string;
+  file?: string;
+  jobs?: JobInput[];
+  trigger?: string;
+  params?: Record<string, string>;
+  env_vars?: Record<string, string>;
+  priority?: number;
+  after?: number;
+  on_error?: string;
+  skip?: string[];
+  no_cache?: boolean;
+  steps?: Record<string, StepChange>;
+}
+
+export interface StepChange {
+  params?: Record<string, string>;
+  after?: number;
+  retries?: number;
+  timeout?: number;
+  may_fail?: boolean;
+  window?: number;
+  count?: number;
+  size?: number;
+  start?: number;
+  end?: number;
+  endless?: boolean;
+}
+
+export interface FlowSubmitted {
+  flows: SubmittedFlow[];
+  durability: string;
+}
+
+export interface SubmittedFlow {
+  id?: number;
+  key?: string;
+  existing?: boolean;
+  archived?: boolean;
+  error?: Problem;
+}
+
+export interface FlowView {
+  steps: StepView[];
+  steps_from?: number;
+  steps_total?: number;
+  slow?: boolean;
+  added?: Record<string, string>;
+  hooks?: HookView[];
+  id: number;
+  caller_id: number;
+  context_id: number;
+  jobs: number[];
+  env_vars: Record<string, string>;
+  result: Record<string, string>;
+  created_at: number;
+  updated_at: number;
+  status: string;
+  reason?: string;
+  error?: string;
+  blueprint?: string;
+  version?: number;
+  hash?: string;
+  trigger?: string;
+  on_error?: string;
+  hook_jobs?: Record<string, string>;
+  priority?: number;
+  params?: Record<string, string>;
+  paused?: boolean;
+  cancel?: string;
+  schedule?: string;
+  backfill?: boolean;
+  parent?: FlowParent;
+  called_by?: CalledBy;
+  message?: string;
+  sender?: number;
+  trace_id?: string;
+  started_ms?: number;
+  finished_ms?: number;
+  after_ms?: number;
+  duration?: number;
+  retention?: number;
+  stepped?: boolean;
+  progress?: string;
+  awaits?: string;
+  retried?: number;
+  rerun_of?: number;
+  rerun_by?: number;
+}
+
+export interface StepView {
+  name: string;
+  summary?: string;
+  kind: string;
+  status: string;
+  text?: string;
+  needs?: string[];
+  phase?: number;
+  job?: string;
+  flow?: string;
+  total?: number;
+  done?: number;
+  open?: number;
+  bad?: number;
+  round?: number;
+  rounds?: number;
+  round_ms?: number;
+  ranges?: string;
+  watermark?: number;
+  endless?: boolean;
+  progress: number;
+  since_ms?: number;
+  end_ms?: number;
+  units?: UnitView[];
+  approval?: ApprovalView;
+  cached?: CachedFrom;
+}
+
+export interface UnitView {
+  id: number;
+  start: number;
+  end: number;
+  job: string;
+  flow?: string;
+  key?: string;
+  outcome?: string;
+  text?: string;
+}
+
+export interface ApprovalView {
+  due_ms?: number;
+  on_deadline?: string;
+  approvers?: string[];
+  not_submitter?: boolean;
+  answers?: TypedField[];
+  result?: Record<string, string>;
+}
+
+export interface TypedField {
+  name: string;
+  type?: string;
+  description?: string;
+  default?: string;
+  required?: boolean;
+  enum?: string[];
+  pattern?: string;
+  min?: string;
+  max?: string;
+}
+
+export interface CachedFrom {
+  flow: number;
+  job: string;
+  at_ms: number;
+}
+
+export interface HookView {
+  on: string;
+  job: string;
+  status?: JobStatus;
+  reason?: Reason;
+  error?: string;
+}
+
+export interface FlowParent {
+  flow: number;
+  step: string;
+  index?: number;
+  key?: string;
+  depth: number;
+  list: number;
+  one?: boolean;
+}
+
+export interface FlowDone {
+  key: string;
+  done: boolean;
+}
+
+export interface FlowExplanation {
+  key: string;
+  status: string;
+  standing: string;
+  outlook?: string;
+  text: string;
+  since_ms?: number;
+  holder?: string;
+  waits_for?: string[];
+  next_ms?: number;
+}
+
 export interface JobFilter {
   status?: JobStatus | undefined;
   type?: string | undefined;

@@ -33,7 +33,14 @@ const asked: Record<string, (c: Client) => Promise<unknown>> = {
   list: (c) => c.list().next(),
   cancel: (c) => c.cancel(key),
   retry: (c) => c.retry(key),
+  signal: (c) => c.signal(key, "click"),
   explain: (c) => c.explain(key),
+  submitFlow: (c) => c.submitFlow({ blueprint: "b" }, "k"),
+  showFlow: (c) => c.showFlow(4),
+  waitFlow: (c) => c.waitFlow(4, { timeout: 0 }),
+  cancelFlow: (c) => c.cancelFlow(4),
+  retryFlow: (c) => c.retryFlow(4),
+  explainFlow: (c) => c.explainFlow(4),
   cancelAll: (c) => c.cancelAll({}),
   retryAll: (c) => c.retryAll({}, { dryRun: true }),
   bulk: (c) => c.bulk(3),
@@ -93,7 +100,7 @@ test("it is sent again where the contract says so, and nowhere else", async (t) 
       const fault = meet;
       meet = undefined;
       if (fault) return fault(req, res);
-      res.end(JSON.stringify({ jobs: [{ key }], states: [], status: "finished" }));
+      res.end(JSON.stringify({ jobs: [{ key }], flows: [{ id: 4 }], states: [], status: "finished" }));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -133,8 +140,9 @@ test("a node that refuses connections is waited for once it has answered, by wha
   for (const [what, ask] of Object.entries(asked)) {
     pauses.length = 0;
     await assert.rejects(ask(client), { code: "unavailable" }, what);
-    const reads = ["show", "wait", "list", "explain", "bulk", "waitBulk", "read"];
-    assert.equal(pauses.length, reads.includes(what) || what === "submit" || what === "register" ? 10 : 0, what);
+    const reads = ["show", "wait", "list", "explain", "bulk", "waitBulk", "read", "showFlow", "waitFlow", "explainFlow"];
+    const again = [...reads, "submit", "submitFlow", "register"];
+    assert.equal(pauses.length, again.includes(what) ? 10 : 0, what);
   }
 });
 

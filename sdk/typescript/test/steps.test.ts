@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { after, before, test } from "node:test";
 import { StepFailed, TimedOut } from "ramet";
-import { Node, binary, work } from "./node.js";
+import { Node, work } from "./node.js";
 
 let node: Node;
 const ends: (() => unknown)[] = [];
@@ -42,7 +41,7 @@ test("a function goes on where it was", async (t) => {
   });
   work(t, app);
   const handle = await order.submit();
-  execFileSync(binary, ["job", "signal", handle.key.slice(4), "click", "--payload", '{"by":"ada"}', "--data", node.data]);
+  await app.handle(handle.key).signal("click", { by: "ada" });
   const ended = await handle.wait({ timeout: 30 });
   assert.deepEqual(ended.result, { amount: "17", key: "36", both: "[1,2]", uuid: "36", by: "ada" });
   assert.equal(did.filter((what) => what === "charge 1").length, 1);

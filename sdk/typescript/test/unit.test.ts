@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { App, Fail, JobHandle, JobStopped, RetryAfter, Steps } from "ramet";
+import { App, Fail, FlowHandle, JobHandle, JobStopped, RetryAfter, Steps } from "ramet";
 import { run } from "ramet/testing";
 import { readEvents } from "../dist/events.js";
 import { Job } from "../dist/job.js";
@@ -45,7 +45,7 @@ test("the page names whatever a job, its steps and its handle have", async () =>
   const page = await readFile(join(examples, "../docs/typescript.md"), "utf8");
   const words = new Set([...page.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code!.match(/\w+/g)));
   const inner = ["constructor", "suspension"];
-  for (const { prototype } of [Steps, JobHandle, Job]) {
+  for (const { prototype } of [Steps, JobHandle, FlowHandle, Job]) {
     const missing = Object.getOwnPropertyNames(prototype).filter((name) => !words.has(name) && !inner.includes(name));
     assert.deepEqual(missing, []);
   }

@@ -38,6 +38,7 @@ from .errors import (
     Conflict,
     Exhausted,
     Fail,
+    FlowFailed,
     Forbidden,
     Invalid,
     JobFailed,
@@ -50,6 +51,7 @@ from .errors import (
     Unavailable,
     Unreachable,
 )
+from .flow import AsyncFlowHandle, FlowHandle
 from .function import AsyncHandle, Function, Handle, Options
 from .job import Job, JobLogHandler, current_job
 from .place import Place
@@ -62,6 +64,7 @@ __all__ = [
     "ApiError",
     "App",
     "AsyncClient",
+    "AsyncFlowHandle",
     "AsyncHandle",
     "AsyncSteps",
     "Call",
@@ -72,6 +75,8 @@ __all__ = [
     "Decision",
     "Exhausted",
     "Fail",
+    "FlowFailed",
+    "FlowHandle",
     "Forbidden",
     "Function",
     "Handle",

@@ -8,7 +8,9 @@ import weakref
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from . import convert, errors
+from .calls import JobKey
 from .client import AsyncClient, Client
+from .flow import AsyncFlowHandle, FlowHandle
 from .function import AsyncHandle, Function, Handle, Options
 from .place import Place, Token
 from .process import PerProcess
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from typing_extensions import Unpack
+
     from . import wire
-    from .calls import JobKey
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -168,6 +171,34 @@ class App:
         await self.aclient.register(types)
         self._registered.update(types)
         return await self.aclient.submit(job, key=key)
+
+    def handle(self, key: JobKey | str) -> Handle:
+        """Give the handle of a job that was submitted before, by its key: ``job:12:2001``."""
+        return Handle(self, JobKey.parse(key) if isinstance(key, str) else key)
+
+    def ahandle(self, key: JobKey | str) -> AsyncHandle:
+        """Give the handle of a job that was submitted before, for asyncio."""
+        return AsyncHandle(self, JobKey.parse(key) if isinstance(key, str) else key)
+
+    def submit_flow(self, *, key: str | None = None, **flow: Unpack[wire.FlowInput]) -> FlowHandle:
+        """Submit a flow: of a blueprint by its name and params, of a text of one, or of jobs.
+
+        ``app.submit_flow(blueprint="nightly", params={"region": "eu"}, trigger="2026-12-24")``: of a blueprint and a
+        trigger one flow is made, ever. Repeated under an idempotency key it makes nothing more, either.
+        """
+        return FlowHandle(self, self.client.send(self.client.calls.submit_flow(flow, key)))
+
+    async def asubmit_flow(self, *, key: str | None = None, **flow: Unpack[wire.FlowInput]) -> AsyncFlowHandle:
+        """Submit a flow, from asyncio."""
+        return AsyncFlowHandle(self, await self.aclient.send(self.aclient.calls.submit_flow(flow, key)))
+
+    def flow(self, number: int) -> FlowHandle:
+        """Give the handle of a flow that was submitted before, by its number."""
+        return FlowHandle(self, number)
+
+    def aflow(self, number: int) -> AsyncFlowHandle:
+        """Give the handle of a flow that was submitted before, for asyncio."""
+        return AsyncFlowHandle(self, number)
 
     def run(self, *, concurrency: int = 64, **config: Any) -> None:
         """Run as a worker until SIGTERM or SIGINT; see WorkerConfig for what may be configured.

@@ -150,6 +150,11 @@ class Calls:
         """Cancel a job, or retry it."""
         return Call("POST", f"{self.job(key)}/{verb}", _same)
 
+    def signal(self, key: JobKey, name: str, payload: Any) -> Call[wire.Job]:
+        """Send a signal to a job."""
+        body = encode({"name": name, "payload": payload})
+        return Call("POST", self.job(key) + "/signal", _same, body=body)
+
     def explain(self, key: JobKey) -> Call[wire.JobExplanation]:
         """Say why a job is where it is."""
         return Call("GET", self.job(key) + "/explain", _same)
@@ -177,6 +182,31 @@ class Calls:
     def cancel_bulk(self, number: int) -> Call[wire.Bulk]:
         """End a bulk operation."""
         return Call("POST", f"{self.base}/bulk/{number}/cancel", _same)
+
+    def flow(self, number: int) -> str:
+        """Give the path of a flow."""
+        return f"{self.base}/flows/{number}"
+
+    def submit_flow(self, flow: wire.FlowInput, key: str | None) -> Call[int]:
+        """Submit one flow."""
+        return Call("POST", f"{self.base}/flows", lambda a: int(a["flows"][0]["id"]), body=encode(flow), key=key)
+
+    def show_flow(self, number: int) -> Call[wire.FlowView]:
+        """Read a flow."""
+        return Call("GET", self.flow(number), _same)
+
+    def wait_flow(self, number: int, timeout: float) -> Call[wire.FlowView]:
+        """Wait for a flow's end for a while."""
+        ms = max(1, min(int(timeout * 1000), 60_000))
+        return Call("GET", self.flow(number) + "/wait", _same, query={"timeout_ms": ms}, timeout=ms / 1000 + SLACK)
+
+    def act_flow(self, number: int, verb: str, how: Mapping[str, Any] | None = None) -> Call[wire.FlowDone]:
+        """Cancel a flow, or retry it."""
+        return Call("POST", f"{self.flow(number)}/{verb}", _same, body=None if how is None else encode(how))
+
+    def explain_flow(self, number: int) -> Call[wire.FlowExplanation]:
+        """Say why a flow is where it is."""
+        return Call("GET", self.flow(number) + "/explain", _same)
 
     def read(self, path: str) -> Call[Any]:
         """Read something of the context."""

@@ -270,6 +270,13 @@ class Client:
         """Start a job again that ended in error."""
         return self.send(self.calls.act(key, "retry"))
 
+    def signal(self, key: JobKey, name: str, payload: Any = None) -> wire.Job:
+        """Send a signal to a job that waits for one of that name, now or later; its wait gives the payload.
+
+        It is not repeated by itself when no answer comes: two would be two.
+        """
+        return self.send(self.calls.signal(key, name, payload))
+
     def explain(self, key: JobKey) -> wire.JobExplanation:
         """Say what a job waits for, who holds it, and what will wake it."""
         return self.send(self.calls.explain(key))
@@ -460,6 +467,13 @@ class AsyncClient:
     async def retry(self, key: JobKey) -> wire.Job:
         """Start a job again that ended in error."""
         return await self.send(self.calls.act(key, "retry"))
+
+    async def signal(self, key: JobKey, name: str, payload: Any = None) -> wire.Job:
+        """Send a signal to a job that waits for one of that name, now or later; its wait gives the payload.
+
+        It is not repeated by itself when no answer comes: two would be two.
+        """
+        return await self.send(self.calls.signal(key, name, payload))
 
     async def explain(self, key: JobKey) -> wire.JobExplanation:
         """Say what a job waits for, who holds it, and what will wake it."""

@@ -28,6 +28,10 @@ class JobFailed(RametError):
         self.error = error
 
 
+class FlowFailed(JobFailed):
+    """A flow that was waited for has ended in error."""
+
+
 class ApiError(RametError):
     """A node has refused something, and says why (RFC 9457)."""
 

@@ -127,6 +127,10 @@ class Handle:
         """Start the job again, which has ended in error."""
         return self._app.client.retry(self.key)
 
+    def signal(self, name: str, payload: Any = None) -> wire.Job:
+        """Send a signal to the job, which waits for one of that name, now or later; its wait gives the payload."""
+        return self._app.client.signal(self.key, name, payload)
+
     def explain(self) -> wire.JobExplanation:
         """Say what the job waits for, who holds it, and what will wake it."""
         return self._app.client.explain(self.key)
@@ -170,6 +174,10 @@ class AsyncHandle:
     async def retry(self) -> wire.Job:
         """Start the job again, which has ended in error."""
         return await self._app.aclient.retry(self.key)
+
+    async def signal(self, name: str, payload: Any = None) -> wire.Job:
+        """Send a signal to the job, which waits for one of that name, now or later; its wait gives the payload."""
+        return await self._app.aclient.signal(self.key, name, payload)
 
     async def explain(self) -> wire.JobExplanation:
         """Say what the job waits for, who holds it, and what will wake it."""

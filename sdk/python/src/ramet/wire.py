@@ -503,6 +503,221 @@ class Bulk(_Bulk, total=False):
     ended_ms: int
 
 
+class StepChange(TypedDict, total=False):
+    params: dict[str, str]
+    after: int
+    retries: int
+    timeout: int
+    may_fail: bool
+    window: int
+    count: int
+    size: int
+    start: int
+    end: int
+    endless: bool
+
+
+class FlowInput(TypedDict, total=False):
+    blueprint: str
+    version: int
+    plan: dict[str, Any]
+    text: str
+    file: str
+    jobs: list[JobInput]
+    trigger: str
+    params: dict[str, str]
+    env_vars: dict[str, str]
+    priority: int
+    after: int
+    on_error: str
+    skip: list[str]
+    no_cache: bool
+    steps: dict[str, StepChange]
+
+
+class SubmittedFlow(TypedDict, total=False):
+    id: int
+    key: str
+    existing: bool
+    archived: bool
+    error: Problem
+
+
+class FlowSubmitted(TypedDict):
+    flows: list[SubmittedFlow]
+    durability: str
+
+
+class _FlowParent(TypedDict):
+    flow: int
+    step: str
+    depth: int
+    list: int
+
+
+class FlowParent(_FlowParent, total=False):
+    index: int
+    key: str
+    one: bool
+
+
+class _UnitView(TypedDict):
+    id: int
+    start: int
+    end: int
+    job: str
+
+
+class UnitView(_UnitView, total=False):
+    flow: str
+    key: str
+    outcome: str
+    text: str
+
+
+class _TypedField(TypedDict):
+    name: str
+
+
+class TypedField(_TypedField, total=False):
+    type: str
+    description: str
+    default: str
+    required: bool
+    enum: list[str]
+    pattern: str
+    min: str
+    max: str
+
+
+class ApprovalView(TypedDict, total=False):
+    due_ms: int
+    on_deadline: str
+    approvers: list[str]
+    not_submitter: bool
+    answers: list[TypedField]
+    result: dict[str, str]
+
+
+class CachedFrom(TypedDict):
+    flow: int
+    job: str
+    at_ms: int
+
+
+class _StepView(TypedDict):
+    name: str
+    kind: str
+    status: str
+    progress: float
+
+
+class StepView(_StepView, total=False):
+    summary: str
+    text: str
+    needs: list[str]
+    phase: int
+    job: str
+    flow: str
+    total: int
+    done: int
+    open: int
+    bad: int
+    round: int
+    rounds: int
+    round_ms: int
+    ranges: str
+    watermark: int
+    endless: bool
+    since_ms: int
+    end_ms: int
+    units: list[UnitView]
+    approval: ApprovalView
+    cached: CachedFrom
+
+
+class _HookView(TypedDict):
+    on: str
+    job: str
+
+
+class HookView(_HookView, total=False):
+    status: JobStatus
+    reason: str
+    error: str
+
+
+class _FlowView(TypedDict):
+    id: int
+    caller_id: int
+    context_id: int
+    jobs: list[int]
+    env_vars: dict[str, str]
+    result: dict[str, str]
+    created_at: int
+    updated_at: int
+    status: str
+    steps: list[StepView]
+
+
+class FlowView(_FlowView, total=False):
+    reason: str
+    error: str
+    blueprint: str
+    version: int
+    hash: str
+    trigger: str
+    on_error: str
+    hook_jobs: dict[str, str]
+    priority: int
+    params: dict[str, str]
+    paused: bool
+    cancel: str
+    schedule: str
+    backfill: bool
+    parent: FlowParent
+    called_by: CalledBy
+    message: str
+    sender: int
+    trace_id: str
+    started_ms: int
+    finished_ms: int
+    after_ms: int
+    duration: int
+    retention: int
+    stepped: bool
+    progress: str
+    awaits: str
+    retried: int
+    rerun_of: int
+    rerun_by: int
+    steps_from: int
+    steps_total: int
+    slow: bool
+    added: dict[str, str]
+    hooks: list[HookView]
+
+
+class FlowDone(TypedDict):
+    key: str
+    done: bool
+
+
+class _FlowExplanation(TypedDict):
+    key: str
+    status: str
+    standing: str
+    text: str
+
+
+class FlowExplanation(_FlowExplanation, total=False):
+    outlook: str
+    since_ms: int
+    holder: str
+    waits_for: list[str]
+    next_ms: int
+
+
 class JobFilter(TypedDict, total=False):
     status: JobStatus
     type: str
