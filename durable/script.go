@@ -410,17 +410,17 @@ func (s *Script) value(c *call) (Answer, error) {
 		return Answer{}, err
 	}
 	if p == nil {
-		if p, err = s.write(c.ctx, Event{Kind: c.Do, Name: id.name, N: id.n, Value: draw(c.Do)}); err != nil {
+		if p, err = s.write(c.ctx, Event{Kind: c.Do, Name: id.name, N: id.n, Value: s.draw(c.Do)}); err != nil {
 			return Answer{}, err
 		}
 	}
 	return Answer{Done: true, Value: p.value}, nil
 }
 
-func draw(what string) json.RawMessage {
+func (s *Script) draw(what string) json.RawMessage {
 	switch what {
 	case DoNow:
-		return strconv.AppendInt(nil, time.Now().UnixMilli(), 10)
+		return strconv.AppendInt(nil, s.store.Now().UnixMilli(), 10)
 	case DoRandom:
 		return strconv.AppendFloat(nil, rand.Float64(), 'g', -1, 64)
 	}

@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -382,5 +383,19 @@ func TestASleepIsCountedByTheStoresClock(t *testing.T) {
 				t.Errorf("got %+v, want until a minute from %v", sus, store.Now())
 			}
 		})
+	}
+}
+
+// ahead is the history of a job on a board whose time is an hour ahead of this machine's.
+type ahead struct{ *memory }
+
+func (ahead) Now() time.Time { return time.Now().Add(time.Hour) }
+
+func TestNowIsTheTimeThatSleepsAreCountedBy(t *testing.T) {
+	s := durable.NewScript(ahead{&memory{}}, "7/job:1:2/100", func(bool) {})
+	from := time.Now().Add(time.Hour).UnixMilli()
+	var now int64
+	if err := json.Unmarshal(ask(t, s, `{"do":"now"}`).Value, &now); err != nil || now < from {
+		t.Errorf("got %d, %v, want %d or later", now, err, from)
 	}
 }
