@@ -52,6 +52,11 @@ func NewJob(a domain.Assignment) *Job {
 	return &Job{Assignment: a, memory: memory{asking: make(chan struct{}, 1)}}
 }
 
+// RememberBy has the job ask f what it remembers, in place of a node; see package workertest.
+func (j *Job) RememberBy(f func(context.Context, domain.WorkerStep) (domain.WorkerStepAnswer, error)) {
+	j.remember = f
+}
+
 // Key is the job's key, the same in all attempts.
 func (j *Job) Key() domain.JobKey { return j.Job.Key() }
 

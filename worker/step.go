@@ -250,7 +250,7 @@ func (j *Job) do(ctx context.Context, name string, begun stepAnswer, f func(cont
 // ask asks a node what the job remembers, until one answers.
 func (j *Job) ask(ctx context.Context, r stepRequest) (a stepAnswer, err error) {
 	if j.remember == nil {
-		return a, fmt.Errorf("%s %q: nothing is remembered here: the job is in no worker's hands", r.Do, r.Name)
+		return a, fmt.Errorf("%s %q: nothing is remembered here: the job is in no worker's hands; tests have it remember by workertest", r.Do, r.Name)
 	}
 	if name, inside := ctx.Value(inStep{}).(string); inside {
 		return a, fmt.Errorf("%s %q inside of step %q: what a step does cannot have steps, sleeps and waits of its own", r.Do, r.Name, name)

@@ -93,7 +93,7 @@ var may = map[string][]string{
 	"client":            {"api", "identity/cookie", "tracing"},
 	"client/failover":   {"client"},
 	"worker":            {"tracing"},
-	"worker/workertest": {"worker"},
+	"worker/workertest": {"durable", "worker"},
 	"cmd/ramet":         nil, // wiring: everything
 	"bench":             nil, // measures everything
 
