@@ -62,7 +62,7 @@ export class Job {
 
   /** What the job remembers: steps, sleeps and waits, and now, random, uuid and version. */
   get steps(): Steps {
-    if (!this.#memory) throw new Error("nothing is remembered here: the job is in no worker's hands");
+    if (!this.#memory) throw new Error("nothing is remembered here: the job is in no worker's hands; tests run functions by ramet/testing");
     return this.#memory.steps;
   }
 

@@ -1,13 +1,23 @@
-/** Runs functions in tests, without a node. */
+/**
+ * Runs functions in tests, without a node. A function that remembers, sleeps or waits is called again from its top, at once,
+ * at the time when that is over.
+ */
 import type { JobFunction } from "./app.js";
+import type { Request } from "./durable.js";
 import { Job } from "./job.js";
 import { JobLog } from "./log.js";
+import { Memory as Asked } from "./memory.js";
 import { perform, type Outcome } from "./perform.js";
+import { Attempt, Memory } from "./testmemory.js";
 import type { Input, Job as JobRecord, Log } from "./wire.js";
 
+export { Memory, type MemoryOptions, type TestCall } from "./testmemory.js";
+
 export interface Around {
-  /** Which run of the job it is. Default: 1. */
+  /** Which run of the job it is. Default: 1, or the next of the memory. */
   attempt?: number;
+  /** What the job remembers, and what comes to it. Default: nothing does. */
+  memory?: Memory;
   env?: Record<string, string>;
   input?: Partial<Input>;
   /** Fields of the job as the node has it. */
@@ -16,7 +26,7 @@ export interface Around {
   signal?: AbortSignal;
 }
 
-/** What came of a function. */
+/** What came of a function. Its verdict is "suspended" where it waits for what does not come; `suspension` says what that is. */
 export interface Ran extends Outcome {
   /** What it logged. */
   log: Pick<Log, "stream" | "line">[];
@@ -35,10 +45,18 @@ export async function run<Args>(f: JobFunction<Args>, args: Args, around: Around
     prerequisites: [], dependends: [], created_at: 0, updated_at: 0, status: "started", ...around.record,
   };
   const input = { params: {}, needs: {}, ...around.input };
-  const log = new JobLog();
-  const assignment = { job: record, attempt: around.attempt ?? 1, lease_ms: 30_000, timeout_ms: 3_600_000, env: around.env ?? {}, input };
-  const job = new Job(assignment, controller, log);
-  const outcome = await perform(f.handler, job);
-  const lines = await log.close();
-  return { ...outcome, log: lines.map(({ stream = "stdout", line }) => ({ stream, line })) };
+  const memory = around.memory ?? new Memory();
+  const lines: Ran["log"] = [];
+  for (let attempt = around.attempt ?? memory.attempts + 1; ; attempt++) {
+    memory.attempts++;
+    const calling = new Attempt(memory);
+    const log = new JobLog();
+    const assignment = { job: record, attempt, lease_ms: 30_000, timeout_ms: 3_600_000, env: around.env ?? {}, input };
+    const asked = new Asked(({ request }) => calling.ask(request as Request), controller.signal);
+    const job = new Job(assignment, controller, log, asked);
+    const outcome = await perform(f.handler, job);
+    lines.push(...(await log.close()).map(({ stream = "stdout", line }) => ({ stream, line })));
+    if (outcome.verdict !== "suspended" || calling.until === undefined) return { ...outcome, log: lines };
+    memory.skip(calling.until);
+  }
 }

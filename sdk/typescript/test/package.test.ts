@@ -103,7 +103,7 @@ test("the programs of the README do what it shows, and those of the docs are rig
     await install(to, tarball, ...dev);
     await exec("npx", ["tsc"], { cwd: to });
   }
-  await exec(process.execPath, ["--test", "dist/pay.test.js"], { cwd: docs });
+  await exec(process.execPath, ["--test", "dist/pay.test.js", "dist/order.test.js"], { cwd: docs });
 
   const shown = await blocks(join(home, "README.md"));
   const [worker, client] = shown.find(({ kind }) => kind === "sh")!.text.trim().split("\n").map((line) => line.split(" "));

@@ -38,7 +38,7 @@ is left for what is said of missing lines.
 
 LINE_COST = 64
 
-_NOTHING = "nothing is remembered here: the job is in no worker's hands"
+_NOTHING = "nothing is remembered here: the job is in no worker's hands; tests run functions by ramet.testing"
 
 _current: ContextVar[Job | None] = ContextVar("ramet_job", default=None)
 

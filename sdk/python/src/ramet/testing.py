@@ -3,7 +3,12 @@
     outcome = ramet.testing.run(mail, to="x")
     assert outcome.verdict == "succeeded" and outcome.logs == ["sent"]
 
-Arguments and results go through JSON as they would on their way through a node.
+Arguments and results go through JSON as they would on their way through a node. A function that remembers, sleeps or
+waits is called again from its top, at once, at the time when that is over:
+
+    memory = ramet.testing.Memory(signals={"click": [{"by": "ada"}]})
+    assert memory.run(order, cents=17).result == {"paid": "17", "by": "ada"}
+    assert memory.steps == ["step charge", "sleep grace", "wait click"]
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from .errors import Cause
 from .function import Function, Outcome, raised, returned, unread
 from .job import Job, _current, job_logs
+from .testmemory import Attempt, History
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,13 +80,44 @@ def make_job(
     )
 
 
+class Memory(History):
+    """What a job remembers, and what comes to it from others.
+
+    Run again, a function goes on from where it was: so a test sees what it does after a failure. What it waits for and
+    what does not come ends it with the verdict "suspended"; the suspension says what that is.
+    """
+
+    def run(self, function: Function[P, R], *args: P.args, **kwargs: P.kwargs) -> TestOutcome:
+        """Call a function as a worker would, and again whenever what it slept or waited for is over."""
+        job = make_job(function.signature.write(args, kwargs), type=function.name, attempt=self.attempts + 1)
+        return run_job(function, job, memory=self)
+
+
 def run(function: Function[P, R], *args: P.args, **kwargs: P.kwargs) -> TestOutcome:
-    """Call a function as a worker would, and say how its job would end."""
-    return run_job(function, make_job(function.signature.write(args, kwargs), type=function.name))
+    """Call a function as a worker would, and say how its job would end. It has a Memory, to which nothing comes."""
+    return Memory().run(function, *args, **kwargs)
 
 
-def run_job(function: Function[..., Any], job: Job, *, stopped: Cause | None = None) -> TestOutcome:
+def run_job(
+    function: Function[..., Any], job: Job, *, stopped: Cause | None = None, memory: History | None = None
+) -> TestOutcome:
     """Call a function with a job of one's own, made by make_job; with stopped one that was told to stop before."""
+    memory = memory or Memory()
+    logs: list[str] = []
+    while True:
+        memory.attempts += 1
+        attempt = Attempt(memory, job.held)
+        job.remember(attempt, attempt.steps())
+        outcome = _run_once(function, job, stopped)
+        logs += outcome.logs
+        if outcome.verdict != "suspended" or attempt.until is None:
+            outcome.logs = logs
+            return outcome
+        memory.skip(attempt.until)
+        job = Job({**job.assignment, "attempt": job.attempt + 1})
+
+
+def _run_once(function: Function[..., Any], job: Job, stopped: Cause | None) -> TestOutcome:
     token = _current.set(job)
     if stopped is not None:
         job.stop(stopped)
