@@ -197,6 +197,31 @@ func (r *rig) wait(id domain.JobID) *domain.Job {
 	return j
 }
 
+// A slot that a claim took and did not need, or that a job gives back, wakes who waits for one.
+func TestBurstsThatComeOneAfterTheOtherAreServed(t *testing.T) {
+	for _, slots := range []int{1, 2, 4, 64} {
+		t.Run(fmt.Sprint(slots), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := start(t, worker.Config{Slots: slots}, func(w *worker.Worker) {
+					worker.Handle(w, "f", func(context.Context, *worker.Job, any) (any, error) { return nil, nil })
+				})
+				var id domain.JobID
+				for _, size := range []int{1, 1, 1, 1, 1, 3 * slots, 3*slots + 1, 1, slots, 1} {
+					for range size {
+						id++
+						r.submit(id, "{}")
+					}
+					for last := id - domain.JobID(size) + 1; last <= id; last++ {
+						if j := r.wait(last); j.Status != domain.JobFinished {
+							t.Fatalf("job %d: got %s", last, j.Status)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestAFunctionIsAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type receipt struct {

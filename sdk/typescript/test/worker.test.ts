@@ -16,6 +16,19 @@ after(async () => {
 const stopped = (job: Job): Promise<string> =>
   new Promise((resolve) => job.signal.addEventListener("abort", () => resolve((job.signal.reason as JobStopped).why)));
 
+for (const concurrency of [1, 2, 4, 64]) {
+  test(`bursts that come one after the other are served, ${concurrency} at once`, async (t) => {
+    const app = node.app();
+    const burst = app.job(`burst-${concurrency}`, () => {});
+    work(t, app, { concurrency });
+    for (const size of [1, 1, 1, 1, 1, 3 * concurrency, 3 * concurrency + 1, 1]) {
+      for (const handle of await burst.submitMany(Array.from({ length: size }, () => undefined))) {
+        assert.equal((await handle.wait({ timeout: 20 })).status, "finished");
+      }
+    }
+  });
+}
+
 test("how a function ends is how its job ends", async (t) => {
   const app = node.app();
   const how = app.job("how", { retries: 1, timeout: 1 }, async (kind: string, job) => {
