@@ -131,6 +131,45 @@ def test_a_worker_that_was_made_before_the_fork_does_not_run() -> None:
     assert "make one in each process" in in_child(lambda: asyncio.run(worker.run()))
 
 
+def test_what_a_function_forks_is_ended_without_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As multiprocessing ends its children: by SIGTERM, which stops workers."""
+    app = ramet.App(url="http://127.0.0.1:1", context=1, token="t")
+    ends: list[int] = []
+
+    @app.job("forks")
+    def forks() -> None:
+        for _ in range(20):  # now and then the signal comes before the child has begun
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                while True:
+                    signal.pause()
+            os.kill(child, signal.SIGTERM)
+            ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            if ends[-1] != -signal.SIGTERM:
+                break
+
+    job = {"caller_id": 1, "id": 2, "script_type": "forks", "script": "{}"}
+    jobs = [[{"job": job, "attempt": 1, "lease_ms": 600_000, "timeout_ms": 0}]]
+    stops: list[int] = []
+
+    async def send(self: ramet.AsyncClient, call: Any) -> Any:
+        if call.path.endswith("/finish"):
+            stops.append(worker._stops)
+            worker.stop()
+            return [{"status": "finished"}]
+        if not jobs:
+            await asyncio.Event().wait()
+        return jobs.pop()
+
+    monkeypatch.setattr(ramet.AsyncClient, "send", send)
+    worker = app.worker(lease=600)
+    before = signal.getsignal(signal.SIGTERM)
+    asyncio.run(worker.run(signals=True))
+    assert (ends, stops) == ([-signal.SIGTERM] * 20, [0])
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
 def test_what_a_function_forks_does_not_wait_for_steps_for_ever() -> None:
     async def nobody(ask: Any) -> Any:
         raise AssertionError

@@ -50,6 +50,40 @@ LOG_EVERY = 0.2
 """The longest that a line waits before it is sent, in seconds."""
 
 
+_handled: dict[signal.Signals, Any] = {}
+"""The signals that stop a worker of this process, and what they did before."""
+
+
+_mask = threading.local()
+"""Which signals a thread had wait before it began to fork, in .before."""
+
+
+def _forks() -> None:
+    """Have signals wait that come to the child before it has got rid of what the worker does with them."""
+    if _handled:
+        _mask.before = signal.pthread_sigmask(signal.SIG_BLOCK, _handled)
+
+
+def _has_forked() -> None:
+    if (before := getattr(_mask, "before", None)) is not None:
+        _mask.before = None
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _was_forked() -> None:
+    """Take the worker's signals from a process that a function has forked: what ends that would stop the worker."""
+    if _handled:
+        signal.set_wakeup_fd(-1)  # it is the worker's loop that would be woken
+        for number, before in _handled.items():
+            signal.signal(number, before)
+        _handled.clear()
+    _has_forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_forks, after_in_parent=_has_forked, after_in_child=_was_forked)
+
+
 def _name() -> str:
     """Make a name that is another for each start of the program."""
     host = re.sub(r"[^A-Za-z0-9.-]", "", platform.node())[:40].strip("-.") or "worker"
@@ -309,8 +343,10 @@ class Worker:
         before: dict[int, Any] = {}
         numbers = (signal.SIGTERM, signal.SIGINT) if wanted else ()
         for number in numbers:
+            was = signal.getsignal(number)
             try:
                 loop.add_signal_handler(number, self._stop)
+                _handled[number] = was
             except NotImplementedError:  # on Windows
                 before[number] = signal.signal(number, lambda *_: self.stop())
         try:
@@ -321,6 +357,7 @@ class Worker:
                     signal.signal(number, before[number])
                 else:
                     loop.remove_signal_handler(number)
+                    _handled.pop(number, None)
 
     async def _work(self, client: AsyncClient) -> None:
         """Claim until told to stop, then wait for what is in hand."""
