@@ -70,6 +70,12 @@ func BrokenOff(folder string) error {
 	return domain.Conflictf("a restore into %s was begun and broken off, and the folder is not whole: run the same command again", folder)
 }
 
+// OnlyBegun reports whether the note of a folder says no more than that the board's own folder may have been made there.
+func OnlyBegun(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, RestoringFile))
+	return err == nil && readNote(folder).ID == ""
+}
+
 // Settled takes the note off a folder whose board is not half, unless something is written there that is.
 func Settled(folder string) error {
 	if n := readNote(folder); n.ID != "" && !n.Whole {

@@ -59,11 +59,14 @@ const givenHere = 1_000
 //
 // Errors: [domain.ErrConflict] for a board that is not empty or in use;
 // [domain.ErrInvalid] for a backup that cannot be read. What was filled until then is
-// no board that a node starts on.
+// no board that a node starts on. A [Refusal] has changed nothing.
 func Restore(ctx context.Context, from io.Reader, t Target) (s Summary, err error) {
 	r := &restoring{Target: t, made: map[domain.StreamName]string{}}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if s, err = read(ctx, from, t.Progress, r.taker(ctx)); err != nil {
+		if !r.begins && (errors.Is(err, domain.ErrConflict) || errors.Is(err, domain.ErrInvalid)) {
+			return s, refuse(ctx, t.Board, err)
+		}
 		return s, err
 	}
 	if err := r.load.compare(ctx); err != nil {
@@ -102,6 +105,7 @@ type restoring struct {
 	head    Head
 	held    []file // of the node
 	load    *load
+	begins  bool // something may have been changed
 	note    note
 	rows    archive.Archive // nil: the board gets none
 	begun   bool            // what the archive has is of an earlier run
@@ -165,6 +169,7 @@ func (r *restoring) start(ctx context.Context) (err error) {
 	if err := r.unowned(ctx); err != nil {
 		return err
 	}
+	r.begins = true
 	if err := r.load.mark(ctx); err != nil {
 		return err
 	}
@@ -178,6 +183,21 @@ func (r *restoring) start(ctx context.Context) (err error) {
 		}
 	}
 	return r.makeArchive(ctx)
+}
+
+// Refusal says why a restore changed nothing: of the backup, or of what somebody has where it was to go.
+type Refusal struct {
+	why error
+	// Empty says that the board has nothing at all: a folder that was made for it can go.
+	Empty bool
+}
+
+func (r *Refusal) Error() string { return r.why.Error() }
+func (r *Refusal) Unwrap() error { return r.why }
+
+func refuse(ctx context.Context, b board.Board, why error) error {
+	has, err := something(ctx, b)
+	return &Refusal{why, err == nil && has == ""}
 }
 
 // paste fills a stream, and notes when that was made: by this a node knows whether its positions in it hold.

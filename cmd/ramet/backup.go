@@ -169,9 +169,17 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 	// A node begins where there is a board: in a folder that has a new one, and nothing yet of what was to come
 	// there, it would begin as a new one.
 	begun := t.alone() && backup.BrokenOff(o.DataDir) != nil
+	_, none := os.Stat(filepath.Join(o.DataDir, artifactFolder))
 	defer func() {
+		refused := (*backup.Refusal)(nil)
+		switch {
+		case errors.As(err, &refused) && begun:
+			if none != nil {
+				_ = os.Remove(filepath.Join(o.DataDir, artifactFolder)) // of which none has been written
+			}
+			err = errors.Join(err, t.leave(refused.Empty))
 		// Where the board says that it is not whole, it says more than the folder does.
-		if (err == nil || !begun) && backup.Unfinished(ctx, t.board) == nil {
+		case (err == nil || !begun) && backup.Unfinished(ctx, t.board) == nil:
 			err = errors.Join(err, backup.Settled(o.DataDir))
 		}
 		err = errors.Join(err, t.close())
@@ -195,6 +203,23 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 		defer func() { err = errors.Join(err, to.Artifacts.Close()) }()
 	}
 	return backup.Restore(ctx, o.From, to)
+}
+
+// leave leaves the data folder as it was before a restore that was refused. The note that says no more than that a
+// board's own folder may have been made goes last, with that folder if nothing is on the board: a node that stands on
+// another board would not start for the one, nor on its own for the other.
+func (t *target) leave(empty bool) error {
+	if !backup.OnlyBegun(t.dataDir) {
+		return nil
+	}
+	if empty {
+		err := t.board.Close()
+		t.board = nil
+		if err = errors.Join(err, os.RemoveAll(filepath.Join(t.dataDir, boardFolder))); err != nil {
+			return domain.FileErrorf(err, "remove the board that the restore has made: %v", err)
+		}
+	}
+	return backup.Settled(t.dataDir)
 }
 
 // openArchive opens an archive to be filled. One in a file is made anew where what it has

@@ -25,6 +25,7 @@ import (
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/leash"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/stream"
 )
 
@@ -245,5 +246,74 @@ func TestNoNodeStartsWhereARestoreFailedEarly(t *testing.T) {
 	}
 	if err := backup.BrokenOff(dir); err != nil {
 		t.Errorf("it is whole: got %v", err)
+	}
+}
+
+// TestARestoreThatIsRefusedLeavesTheFolder as it was: what is there may be a node's on another board, which would start no more. So is what
+// an earlier one has left that was killed before it was refused.
+func TestARestoreThatIsRefusedLeavesTheFolder(t *testing.T) {
+	text, source := backedUp(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	inDir := func(name string) string { return filepath.Join(dir, name) }
+	lock, err := node.Lock(t.Context(), dir, 0)
+	must(errors.Join(err, lock.Close()))
+	names := func() (names []string) {
+		list, err := os.ReadDir(dir)
+		must(err)
+		for _, f := range list {
+			names = append(names, f.Name())
+		}
+		return names
+	}
+	key, err := os.ReadFile(filepath.Join(source, identity.NodeKeyFile))
+	must(err)
+	must(os.WriteFile(inDir(identity.NodeKeyFile), key, 0o600))
+	must(os.WriteFile(inDir(identity.BusKeyFile), []byte("of another"), 0o600))
+	was := names()
+	refused := func(from []byte, say string) {
+		t.Helper()
+		if err := restoreFrom(t, bytes.NewReader(from), dir); err == nil || !strings.Contains(err.Error(), say) {
+			t.Errorf("got %v, want %q", err, say)
+		}
+		if err := backup.BrokenOff(dir); err != nil {
+			t.Errorf("%s: a node would not start there: %v", say, err)
+		}
+	}
+	for _, killed := range []bool{false, true} {
+		if killed {
+			must(beginRestore(dir))
+			at, err := openTarget(t.Context(), options{dataDir: dir, mayLose: true})
+			must(errors.Join(err, at.close()))
+		}
+		refused(text, identity.BusKeyFile+" is there and not as in the backup")
+		if got := names(); !slices.Equal(was, got) {
+			t.Errorf("killed before: %v: the folder has %q, and had %q", killed, got, was)
+		}
+	}
+	refused([]byte("nonsense"), "no backup")
+	if got := names(); !slices.Equal(was, got) {
+		t.Errorf("after what is no backup the folder has %q, and had %q", got, was)
+	}
+	must(os.Remove(inDir(identity.BusKeyFile)))
+	must(os.Mkdir(inDir(artifactFolder), 0o700))
+
+	// A board that somebody has put there since is not lost.
+	must(beginRestore(dir))
+	must(os.CopyFS(inDir(boardFolder), os.DirFS(filepath.Join(source, boardFolder))))
+	refused(text, "the board is not empty")
+	l, err := begin(t, dir, false)
+	must(err)
+	if recs, err := l.board.Get(t.Context(), 1, "mine"); err != nil || recs[0] == nil {
+		t.Errorf("the board has %v, %v", recs, err)
+	}
+	must(errors.Join(l.store.Close(), l.board.Close()))
+	if _, err := os.Stat(inDir(artifactFolder)); err != nil {
+		t.Errorf("the store that was there: %v", err)
 	}
 }
