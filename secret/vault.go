@@ -21,6 +21,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/encryption"
 	"github.com/ramet-run/ramet/internal/room"
+	"github.com/ramet-run/ramet/internal/whole"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listing"
 )
@@ -453,12 +454,7 @@ func (v *Vault) firstSealed(ctx context.Context, tenant domain.TenantID, prefix 
 // makeKey makes the node's own key. It is on the disk before anything is sealed with it.
 func makeKey(path string) (string, error) {
 	text := encryption.NewKEK()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", err
-	}
-	_, err = f.WriteString(text + "\n")
-	return text, errors.Join(err, f.Sync(), f.Close())
+	return text, whole.Create(path, []byte(text+"\n"), 0o600)
 }
 
 // Delete takes a secret off the board.

@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/encryption"
+	"github.com/ramet-run/ramet/internal/testmount"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/secret"
 )
@@ -182,6 +183,35 @@ func TestTheNodesOwnKeyOpensOnABoardThatItSharesNow(t *testing.T) {
 			t.Errorf("got %+v, %v, want %q", list, err, c.locked)
 		}
 	}
+}
+
+// TestAFullDiskLeavesNoHalfKey, in whose place no other would be made.
+func TestAFullDiskLeavesNoHalfKey(t *testing.T) {
+	if !testmount.Own(t) {
+		return
+	}
+	r := newRig(t)
+	disk := filepath.Join(r.folder, "disk")
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	testmount.Small(t, disk, "64k")
+	full, err := os.Create(filepath.Join(disk, "full"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = full.Write(make([]byte, 4<<10))
+	}
+	v := secret.New(r.board, secret.Config{KeyFile: filepath.Join(disk, secret.KeyFile)})
+	if _, err := v.Set(t.Context(), tenant, "db", "hunter2", 10); !errors.Is(err, domain.ErrUnavailable) {
+		t.Errorf("on a full disk: got %v", err)
+	}
+	if err := errors.Join(full.Close(), os.Remove(full.Name())); err != nil {
+		t.Fatal(err)
+	}
+	r.set(v, "db", "hunter2")
+	r.want(v, tenant, "db", "hunter2", nil, "")
 }
 
 func TestNodesThatShareABoardShareAKey(t *testing.T) {

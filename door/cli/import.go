@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/whole"
 	"github.com/ramet-run/ramet/migrate"
 )
 
@@ -109,21 +110,15 @@ func scheduleText(s *domain.Schedule) []byte {
 // writeImported writes files into a folder: what is there stays as it is.
 func (a *app) writeImported(in *migrate.Imported, folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return domain.FileErrorf(err, "%v", err)
+		return fileError(err)
 	}
 	write := func(name string, text []byte) error {
 		path := filepath.Join(folder, name)
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		err := whole.Create(path, text, 0o666)
 		if errors.Is(err, fs.ErrExist) {
 			return domain.Conflictf("%s is there already, and nothing is written over it; move it away, or choose another folder", path)
 		} else if err != nil {
-			return domain.FileErrorf(err, "%v", err)
-		}
-		if _, err = f.Write(text); err == nil {
-			err = f.Close()
-		}
-		if err != nil {
-			return domain.FileErrorf(err, "%v", err)
+			return fileError(err)
 		}
 		fmt.Fprintln(a.std.Out, path)
 		return nil

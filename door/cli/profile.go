@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/client/failover"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/intake"
+	"github.com/ramet-run/ramet/internal/whole"
 )
 
 // profile is where commands go and as whom, under a name.
@@ -82,18 +83,7 @@ func (p profiles) write() error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fileError(err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "profiles-*") // mode 0600
-	if err != nil {
-		return fileError(err)
-	}
-	defer os.Remove(f.Name())
-	if _, err = f.Write(text); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := whole.Write(path, text, 0o600); err != nil {
 		return fileError(err)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/ramet-run/ramet/internal/whole"
 )
 
 // maxHistory is how many lines are remembered.
@@ -24,7 +26,7 @@ func openHistory(path string) *history {
 	}
 	if over := len(h.lines) - maxHistory; over > 0 {
 		h.lines = h.lines[over:]
-		h.rewrite()
+		_ = whole.Write(path, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600)
 	}
 	return h
 }
@@ -38,7 +40,10 @@ func (h *history) Add(line string) {
 	if h.path == "" {
 		return
 	}
-	if f, err := h.open(os.O_APPEND); err == nil {
+	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
+		return
+	}
+	if f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
 		f.WriteString(line + "\n")
 		f.Close()
 	}
@@ -49,17 +54,3 @@ func (h *history) Len() int { return len(h.lines) }
 
 // At gives a line, 0 being the newest.
 func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
-
-func (h *history) rewrite() {
-	if f, err := h.open(os.O_TRUNC); err == nil {
-		f.WriteString(strings.Join(h.lines, "\n") + "\n")
-		f.Close()
-	}
-}
-
-func (h *history) open(how int) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(h.path, os.O_WRONLY|os.O_CREATE|how, 0o600)
-}

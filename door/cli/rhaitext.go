@@ -3,12 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/whole"
 	"github.com/ramet-run/ramet/rhai"
 	"github.com/ramet-run/ramet/rhai/syntax"
 )
@@ -76,11 +76,7 @@ func (a *app) formatRhai(file string, write bool) error {
 	if c := plainComment(withoutShebang(text)); c != "" {
 		return domain.Invalidf("%s: it has a comment (%.40q) that would be lost; nothing was written", file, c)
 	}
-	st, err := os.Stat(file)
-	if err != nil {
-		return fileError(err)
-	}
-	if err := os.WriteFile(file, []byte(nice), st.Mode().Perm()); err != nil {
+	if err := whole.Write(file, []byte(nice), 0o666); err != nil {
 		return fileError(err)
 	}
 	return nil
