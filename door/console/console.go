@@ -246,6 +246,9 @@ func (c *Console) page(pattern string, page func(v *visit) error) {
 		if !v.signedIn() {
 			return v.askToSignIn()
 		}
+		if err := v.readForm(); err != nil {
+			return err
+		}
 		return page(v)
 	})
 }

@@ -75,6 +75,34 @@ type formField struct {
 	Secret bool
 }
 
+// rows are the lines that there are to type in; 0: it is one, which takes no ends of lines.
+func (f formField) rows() int {
+	if f.Area == 0 && strings.ContainsAny(f.Value, "\r\n") {
+		return min(8, 1+strings.Count(f.Value, "\n"))
+	}
+	return f.Area
+}
+
+// typed is the value as if somebody had typed it: all of it, for it is sent back.
+func (f formField) typed() string {
+	if f.Area > 0 {
+		return f.Value
+	}
+	return typable(f.Value)
+}
+
+// typable is a text with one kind of end of a line, and with "?" for what acts on what shows it.
+func typable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && domain.Acts(r) {
+			return '?'
+		}
+		return r
+	}, lineEnds.Replace(text))
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // ID names what the page says below a field.
 func (f formField) ID() string { return "about-" + f.Name }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	nethttp "net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -201,6 +202,35 @@ func (v *visit) blamed(b *makeBody, err error) (status int, other error) {
 // typedIn is what a person typed into a field, without blanks around it. What a link says
 // is as if it were typed.
 func (v *visit) typedIn(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
+
+// readForm reads what was sent. Browsers end all lines with CR LF, whatever they showed: here they end as they are written.
+//
+// Errors: [domain.ErrInvalid].
+func (v *visit) readForm() error {
+	if v.r.Method != nethttp.MethodPost {
+		return nil
+	}
+	if err := v.r.ParseForm(); err != nil {
+		return domain.Invalidf("this form cannot be read: %v", err)
+	}
+	for _, form := range []url.Values{v.r.PostForm, v.r.Form} {
+		for _, values := range form {
+			for i := range values {
+				values[i] = strings.ReplaceAll(values[i], "\r\n", "\n")
+			}
+		}
+	}
+	return nil
+}
+
+// asItWas is the text that was stored, where its field came back as the form had it; else what was typed. Other ends of lines, blanks
+// around it and marks in the place of what cannot be shown are no change of anybody's.
+func (v *visit) asItWas(name, was, typed string) string {
+	if came := v.r.FormValue(name); came == lineEnds.Replace(was) || came == typable(was) {
+		return was
+	}
+	return typed
+}
 
 // numberIn is the number in a field; empty is 0.
 //

@@ -103,6 +103,7 @@ func (v *visit) routineEdit() error {
 	}
 	r, faults := v.routineTyped()
 	r.Env, r.Affinity, r.Paused = was.Env, was.Affinity, was.Paused
+	r.Summary, r.Script = v.asItWas("summary", was.Summary, r.Summary), v.asItWas("script", was.Script, r.Script)
 	if kept {
 		r.Params = was.Params
 	}
@@ -119,7 +120,7 @@ func (v *visit) routineEdit() error {
 // routineTyped is the routine that was typed, and what cannot be read of it.
 func (v *visit) routineTyped() (r domain.Routine, faults wrongs) {
 	r = domain.Routine{Name: v.typedIn("name"), Summary: v.typedIn("summary"), ScriptType: domain.ScriptType(v.typedIn("script_type")),
-		Script: strings.ReplaceAll(v.r.FormValue("script"), "\r\n", "\n")} // as browsers send lines
+		Script: v.r.FormValue("script")}
 	spanIn := func(name string) (s domain.Span) {
 		if text := v.typedIn(name); text != "" {
 			var err error

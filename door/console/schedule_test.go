@@ -2,8 +2,10 @@ package console_test
 
 import (
 	"fmt"
+	"html"
 	"maps"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +172,52 @@ func TestAFormKeepsParamsThatItCannotShow(t *testing.T) {
 			then := do(r, admin, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: 7, Name: "nightly"}})
 			if !maps.Equal(then.Params, params) || then.Summary != "new" {
 				t.Errorf("the schedule is %q of %q", then.Summary, then.Params)
+			}
+		})
+	}
+}
+
+// sent is what a browser sends of a field of a form: an area has its lines, each with CR LF, an input has one.
+func sent(t *testing.T, form answer, name string) string {
+	t.Helper()
+	if _, area, is := strings.Cut(form.text, `<textarea name="`+name+`"`); is {
+		_, area, _ = strings.Cut(area, ">")
+		area, _, _ = strings.Cut(area, "</textarea>")
+		area = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(html.UnescapeString(area), "\n"))
+		return strings.ReplaceAll(area, "\n", "\r\n")
+	}
+	_, input, is := strings.Cut(form.text, `name="`+name+`" value="`)
+	if !is {
+		t.Fatalf("the form has no field %q", name)
+	}
+	input, _, _ = strings.Cut(input, `"`)
+	return strings.NewReplacer("\n", "", "\r", "").Replace(html.UnescapeString(input))
+}
+
+// TestAFormChangesNoTextThatNobodyHasChanged: it comes back as browsers send it.
+func TestAFormChangesNoTextThatNobodyHasChanged(t *testing.T) {
+	for _, text := range []string{"line 1\nline 2", "line 1\r\nline 2\r", "\n\nlate", "  blanks before and after ", "a tab\tand \x1b[1m",
+		"one line, <b> & \"quoted\"", strings.Repeat("long ", 190)} {
+		t.Run(strconv.Quote(text), func(t *testing.T) {
+			r := newRig(t)
+			r.store(hello)
+			r.routine(domain.Routine{Name: "sync", Script: "say hello\r\n" + text, Summary: text})
+			r.schedule(domain.Schedule{Name: "nightly", Blueprint: "hello", Cron: "0 2 * * *", Summary: text})
+			was := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: "sync"})
+			b := r.as(admin)
+			edit := b.get(200, path("routine/edit?name=sync"))
+			b.post(200, path("routine/edit"), "name", "sync", "script_type", "words", "script", sent(t, edit, "script"), "summary", sent(t, edit, "summary"),
+				"scale", "2", "base", baseOf(edit), "act", "make")
+			now := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: "sync"})
+			if now.Scale != 2 || now.Summary != was.Summary || now.Script != was.Script {
+				t.Errorf("the routine has %d instances, %q and %q; want 2, %q and %q", now.Scale, now.Summary, now.Script, was.Summary, was.Script)
+			}
+			edit = b.get(200, path("schedule/edit?name=nightly"))
+			b.post(200, path("schedule/edit"), "name", "nightly", "blueprint", "hello", "cron", "0 2 * * *", "summary", sent(t, edit, "summary"),
+				"overlap", "allow", "base", baseOf(edit), "act", "make")
+			then := do(r, admin, api.ScheduleShow, api.ScheduleShowParams{ScheduleParams: api.ScheduleParams{Context: 7, Name: "nightly"}})
+			if then.Overlap != domain.OverlapAllow || then.Summary != text {
+				t.Errorf("the schedule has %q and %q; want %q", then.Overlap, then.Summary, text)
 			}
 		})
 	}

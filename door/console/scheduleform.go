@@ -127,6 +127,7 @@ func (v *visit) scheduleEdit() error {
 	if kept {
 		s.Params = shown.Params
 	}
+	s.Summary = v.asItWas("summary", shown.Summary, s.Summary)
 	whole := changed(shown.Defined(), &s)
 	b.Will = "From now on the schedule makes a flow of " + s.Blueprint + " at these times, in your name. Flows that it has made stay as they are."
 	if err = v.foresee(b, &whole, faults, nil); err != nil || !v.making() {

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
@@ -67,7 +66,7 @@ func (v *visit) secretMake() error {
 	if v.r.Method == "GET" {
 		return v.showMake(pg, b, nil)
 	}
-	value := domain.SecretText(strings.ReplaceAll(v.r.PostFormValue(secretField), "\r\n", "\n")) // as browsers send lines
+	value := domain.SecretText(v.r.PostFormValue(secretField))
 	var faults wrongs
 	faults.add(at("name", domain.ValidateName("secret", name)))
 	if v.making() { // as one types, the value is not sent

@@ -120,9 +120,6 @@ func inputPairs(b *domain.Blueprint) (list []pair) {
 
 // startBlueprint makes a flow of what was typed, or says what would come of it.
 func (v *visit) startBlueprint() error {
-	if err := v.r.ParseForm(); err != nil {
-		return domain.Invalidf("this form cannot be read: %v", err)
-	}
 	v.r.Form.Set("tab", "start")
 	if _, err := strconv.Atoi(v.r.PostForm.Get("version")); err != nil {
 		return domain.Invalidf("version %q: want a number", domain.PlainText(v.r.PostForm.Get("version"), 20))
