@@ -37,8 +37,7 @@ type Config struct {
 	// Cookie is the path of the file with the node's cookie, which proves on the
 	// socket that the operator asks. Default: "cookie" in the socket's folder.
 	Cookie string
-	// Token gives the token sent with a request; it is called for each, so it
-	// should remember. Default: no token, but the cookie on the socket.
+	// Token gives the token sent with a request; it is called for each, so it should remember. Default: no token, but the cookie on the socket.
 	Token func(ctx context.Context) (string, error)
 	// Retry is for how long what may be asked twice is asked again while no node answers,
 	// or has no time: see [Once] and [api.Operation.Repeatable]. A node's Retry-After is
@@ -223,8 +222,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return resp, nil
 }
 
-// unreachable says that the node did not answer. A context that ended is
-// handed back as such: nothing is wrong with the node.
+// unreachable says that the node did not answer. A context that ended is handed back as such: nothing is wrong with the node.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return cause
@@ -233,8 +231,9 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	if errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrForbidden) || errors.Is(err, domain.ErrNotFound) {
-		return err // it was not sent: there is no token for it
+	if errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrForbidden) || errors.Is(err, domain.ErrNotFound) ||
+		errors.Is(err, domain.ErrUnavailable) {
+		return err // there is no token for it, so it was not sent; or Config.HTTP asks several nodes, and says which
 	}
 	return domain.Unavailablef("no answer from %s (%v): is the node running?", c.where, err)
 }

@@ -123,6 +123,8 @@ type flight struct {
 	cancel context.CancelCauseFunc
 }
 
+func (n *target) url() string { return n.scheme + "://" + n.host }
+
 // RoundTrip implements [http.RoundTripper].
 func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 	moves := t.moves.Load()
@@ -135,7 +137,7 @@ func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 		if errors.Is(err, domain.ErrUnavailable) {
 			t.leave(r.Context(), n, moves)
 		}
-		return nil, fmt.Errorf("make a token for %s: %w", n.host, err)
+		return nil, fmt.Errorf("make a token for %s: %w", n.url(), err)
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	there, to := r.WithContext(ctx), *r.URL
@@ -151,7 +153,7 @@ func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 			err = errSilent
 		}
 		t.end(f)
-		return fmt.Errorf("%s: %w", n.host, err)
+		return domain.Unavailablef("no answer from %s (%v): is the node running?", n.url(), err) // as the client says of its one
 	}
 	t.begin(f)
 	answer, err := t.http.RoundTrip(there)
@@ -252,7 +254,7 @@ func (t *inTurn) lives(n *target) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.scheme+"://"+n.host+"/health", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url()+"/health", nil)
 	if err != nil {
 		return true
 	}

@@ -377,3 +377,27 @@ func TestAddressesThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// TestAnErrorNamesTheNodeThatItIsOf, which is not the first for ever; so does one of an answer that breaks off.
+func TestAnErrorNamesTheNodeThatItIsOf(t *testing.T) {
+	b := &board{T: t}
+	nodes := []*httptest.Server{b.node("a", well), b.node("b", cut), b.node("c", well)}
+	nodes[0].Close()
+	nodes[2].Close()
+	cfg, err := failover.Config(b.nodes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Retry = 0
+	c, err := client.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for _, node := range nodes {
+		err := submit(t.Context(), c)
+		if want := "no answer from " + node.URL + " ("; !errors.Is(err, domain.ErrUnavailable) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
