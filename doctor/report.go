@@ -31,10 +31,10 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// What findings are of, where it matters to a reader: OfJobs and OfSaga begin what the
+// What findings are of, where it matters to a reader: OfWork and OfSaga begin what the
 // findings of an audit, and of sagas that a dead letter holds, are of.
 const (
-	OfJobs   = "jobs of context "
+	OfWork   = "work of context "
 	OfSaga   = "saga"
 	OfAlarms = "alarms"
 )
@@ -485,7 +485,7 @@ func levelText(s domain.Service) string {
 }
 
 func (c *Report) Jobs(r api.AuditReport) {
-	what := fmt.Sprintf("%s%d", OfJobs, r.Context)
+	what := fmt.Sprintf("%s%d", OfWork, r.Context)
 	for _, f := range r.Repaired {
 		c.add(what, Warning, "%s was repaired: %s", f.Key, f.Text)
 	}

@@ -235,8 +235,20 @@ func lacks(s shardOf, name string, there []member) string {
 	case len(without) == s.of:
 		return "no node that is alive and on duty serves this saga, so that its events wait: see sagas.tenants and sagas.names in the config files"
 	}
-	return fmt.Sprintf("no node that is alive and on duty serves its partitions %s of %d, so that their events wait: see sagas.partitions in the config files",
-		strings.Join(without, ", "), s.of)
+	return fmt.Sprintf("no node that is alive and on duty serves its %s, so that their events wait: see sagas.partitions in the config files",
+		partitionsText(without, s.of))
+}
+
+// partitionsText names some partitions of a saga, whose numbers begin at 0: "1 of 2" would be half of them.
+func partitionsText(numbers []string, of int) string {
+	if of == 1 {
+		return "one partition"
+	}
+	noun := "partition"
+	if len(numbers) > 1 {
+		noun = "partitions"
+	}
+	return fmt.Sprintf("%s %s (it has 0 to %d)", noun, strings.Join(numbers, ", "), of-1)
 }
 
 // best is who should hold a partition; "" when nobody may.

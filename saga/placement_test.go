@@ -77,7 +77,10 @@ func TestWhoIsNotThereToServeASaga(t *testing.T) {
 		{"two who share the partitions", []member{{"a", Placement{Partitions: []int{0}}}, {"b", Placement{Partitions: []int{1, 2}}}}, ""},
 		{"nobody", nil, "no node that is alive and on duty serves sagas"},
 		{"somebody for other sagas", []member{{"a", Placement{Sagas: []string{"ship"}}}}, "no node that is alive and on duty serves this saga"},
-		{"somebody for a part", []member{{"a", Placement{Partitions: []int{1}}}}, "no node that is alive and on duty serves its partitions 0, 2 of 3"},
+		{"somebody for a part", []member{{"a", Placement{Partitions: []int{1}}}},
+			"no node that is alive and on duty serves its partitions 0, 2 (it has 0 to 2), so"},
+		{"somebody for the rest", []member{{"a", Placement{Partitions: []int{0, 2}}}},
+			"no node that is alive and on duty serves its partition 1 (it has 0 to 2), so"},
 	} {
 		if got := lacks(shardOf{tenant: 7, saga: "order", of: 3}, "acme", c.there); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)

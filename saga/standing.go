@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -294,7 +293,7 @@ func (e *Engine) unheld(ctx context.Context, s shardOf, name string) string {
 	if len(without) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("no node has come to have its partitions %s of %d for %v, so that their events wait", strings.Join(without, ", "), s.of,
+	text := fmt.Sprintf("no node has come to have its %s for %v, so that their events wait", partitionsText(without, s.of),
 		longest.Round(time.Second))
 	if by != "" {
 		text += ": worker " + by + " tries to, and the log of its node says why it fails"

@@ -139,7 +139,7 @@ func TestAPartitionThatNobodyComesToHaveIsTold(t *testing.T) {
 			r.must(err)
 			for who, list := range map[string][]domain.Finding{"with streams": a.Lacking, "without": without} {
 				found := slices.ContainsFunc(list, func(f domain.Finding) bool {
-					return f.Key == "saga s" && strings.Contains(f.Text, "no node has come to have its partitions 0 of 1") && strings.Contains(f.Text, "node1/1")
+					return f.Key == "saga s" && strings.Contains(f.Text, "no node has come to have its one partition") && strings.Contains(f.Text, "node1/1")
 				})
 				if found != want || !found && len(list) > 0 {
 					t.Errorf("%s, %s: found %v", when, who, list)
@@ -177,7 +177,7 @@ func TestWhatHasAPartitionNoMoreIsTold(t *testing.T) {
 			time.Sleep(c.after)
 			a, err := r.engine.AuditWithin(r.Context(), shop, time.Second)
 			r.must(err)
-			if found := len(a.Lacking) == 1 && strings.Contains(a.Lacking[0].Text, "no node has come to have its partitions 0 of 1 for"); found != c.want {
+			if found := len(a.Lacking) == 1 && strings.Contains(a.Lacking[0].Text, "no node has come to have its one partition for"); found != c.want {
 				t.Errorf("%v later: got %+v, want it told: %v", c.after, a.Lacking, c.want)
 			}
 		}

@@ -203,7 +203,7 @@ func TestOtherCommands(t *testing.T) {
 		{args: []string{"version"}, want: "ramet v1.2.3\n"},
 		{args: []string{"info"}, want: "durability process"},
 		{args: []string{"info", "-o", "json"}, want: `"runner_id": 3`},
-		{args: []string{"doctor"}, code: 1, want: "bad jobs of context 1 job:1:9 is stuck: odd"},
+		{args: []string{"doctor"}, code: 1, want: "bad work of context 1 job:1:9 is stuck: odd"},
 		{args: []string{"doctor"}, code: 1, want: "warning board memory; what is acknowledged survives the end of the process, but not of the machine"},
 		{args: []string{"doctor"}, code: 1, want: "warning runner fake not seen since 2001-02-0"},
 		{args: []string{"audit"}, code: 1, want: "stuck job:1:9 odd"},

@@ -409,7 +409,7 @@ func (v *visit) doctorNeeds(b *overviewBody) error {
 	}
 	for _, f := range report.Findings {
 		switch {
-		case f.State == doctor.OK || strings.HasPrefix(f.What, doctor.OfJobs): // those are the audit's
+		case f.State == doctor.OK || strings.HasPrefix(f.What, doctor.OfWork): // those are the audit's
 		case strings.HasPrefix(f.What, doctor.OfSaga) || f.What == doctor.OfAlarms && late: // they stand above
 		case f.State == doctor.Bad:
 			b.Needs = append(b.Needs, need{State: findingStates[f.State], What: f.What, Link: b.Health, Why: upper(f.Text), Of: needNode, Count: 1})

@@ -40,7 +40,7 @@ func TestTheOverviewSaysWhatDoctorFinds(t *testing.T) {
 		t.Errorf("it does not say since when it waits: %s", mainOf(a.text))
 	}
 	health := b.get(200, path("operate"))
-	b.has(health, "jobs of context 7", "serves cobol", "nobody runs jobs now")
+	b.has(health, "work of context 7", "serves cobol", "nobody runs jobs now")
 	if found := do(r, reader, api.AuditLook, api.LookParams{Context: 7}); len(found.Lacking) == 0 || found.Lacks() != 3 || len(found.Repaired) > 0 {
 		t.Errorf("the look found %+v, want 3 that wait", found)
 	}
