@@ -150,11 +150,11 @@ func (a *app) getLeft(ctx context.Context, l left, match, output string) error {
 		return a.showLeft(ctx, l, match)
 	}
 	if err := os.MkdirAll(output, 0o755); err != nil {
-		return domain.FileErrorf(err, "make %s", output)
+		return fileError(err)
 	}
 	root, err := os.OpenRoot(output)
 	if err != nil {
-		return domain.FileErrorf(err, "open %s", output)
+		return fileError(err)
 	}
 	defer root.Close()
 	done := fetched{Folder: output}
@@ -191,7 +191,7 @@ func (l left) fetch(ctx context.Context, root *os.Root, f *api.LeftArtifact) (er
 	}
 	name := filepath.FromSlash(place)
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return domain.FileErrorf(err, "make %s", filepath.Dir(name))
+		return fileError(err)
 	}
 	part := name + ".part"
 	mode := fs.FileMode(0o644)
@@ -200,7 +200,7 @@ func (l left) fetch(ctx context.Context, root *os.Root, f *api.LeftArtifact) (er
 	}
 	to, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
-		return domain.FileErrorf(err, "write %s", part)
+		return fileError(err)
 	}
 	defer func() {
 		to.Close()
@@ -208,13 +208,24 @@ func (l left) fetch(ctx context.Context, root *os.Root, f *api.LeftArtifact) (er
 			root.Remove(part)
 		}
 	}()
-	if err := l.verified(ctx, f, to); err != nil {
+	if err := l.verified(ctx, f, fileWriter{to}); err != nil {
 		return err
 	}
 	if err := errors.Join(to.Close(), root.Rename(part, name)); err != nil {
-		return domain.FileErrorf(err, "write %s", name)
+		return fileError(err)
 	}
 	return nil
+}
+
+// fileWriter writes to a file that somebody named; its errors are of their kinds.
+type fileWriter struct{ to io.Writer }
+
+func (w fileWriter) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	if err != nil {
+		err = fileError(err)
+	}
+	return n, err
 }
 
 // verified writes a file, and ends with an error where that is not the one that was left.

@@ -7,17 +7,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/internal/testmount"
 )
 
-// TestAFullDiskLeavesFilesAsTheyWere: a script that is to be formatted is not lost, and nothing stands where an import goes,
-// so that it can be repeated.
+// TestAFullDiskLeavesFilesAsTheyWere: a script that is to be formatted is not lost, and nothing stands where an import or an
+// artifact goes, so that it can be repeated.
 func TestAFullDiskLeavesFilesAsTheyWere(t *testing.T) {
 	if !testmount.Own(t) {
 		return
 	}
-	dir := t.TempDir()
+	dir, data := t.TempDir(), t.TempDir()
 	testmount.Small(t, dir, "128k")
 	in := func(name string) string { return filepath.Join(dir, name) }
 	must := func(err error) {
@@ -26,10 +27,12 @@ func TestAFullDiskLeavesFilesAsTheyWere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	f := newFakeNode()
+	f.jobs[domain.JobKey{Caller: 1, ID: 1}] = &domain.Job{ID: 1, CallerID: 1, ContextID: 1, Status: domain.JobFinished}
 	run := func(want int, args ...string) {
 		t.Helper()
 		var errs bytes.Buffer
-		if code := cli.Main(t.Context(), args, cli.Streams{Out: &bytes.Buffer{}, Err: &errs}, newFakeNode().hooks()); code != want {
+		if code := cli.Main(t.Context(), args, cli.Streams{Out: &bytes.Buffer{}, Err: &errs}, f.hooks()); code != want {
 			t.Errorf("%q: got exit code %d and %q; want %d", args, code, &errs, want)
 		}
 	}
@@ -56,12 +59,17 @@ func TestAFullDiskLeavesFilesAsTheyWere(t *testing.T) {
 	if is, err := os.ReadFile(in("ramet/profiles.yaml")); err != nil || !bytes.Equal(is, profiles) {
 		t.Errorf("the profiles are %q, and were %q: %v", is, profiles, err)
 	}
+	run(7, "job", "artifacts", "get", "1", "--output", in("out"), "--data", data)
+	if list, err := os.ReadDir(in("out")); err != nil || len(list) > 0 {
+		t.Errorf("an artifact has left %v, %v", list, err)
+	}
 	run(7, "import", "crontab", in("tab"), "--write", in("out"))
 	if list, err := os.ReadDir(in("out")); err != nil || len(list) > 0 {
 		t.Errorf("the import has left %v, %v", list, err)
 	}
 
 	must(os.Remove(in("full")))
+	run(0, "job", "artifacts", "get", "1", "--output", in("out"), "--data", data)
 	run(0, "import", "crontab", in("tab"), "--write", in("out"))
 	run(0, "rhai", "fmt", "-w", in("script.rhai"))
 	st, err := os.Stat(in("script.rhai"))

@@ -37,6 +37,12 @@ type fakeNode struct {
 	ahead   time.Duration // of the board's clock
 }
 
+// What each job of a fake node has left: a file of zeros.
+const (
+	leftBytes = 16 << 10
+	leftSum   = "4fe7b59af6de3b665b67788cc2f99892ab827efae3a467342b3bb4e3bc8e5bfe"
+)
+
 func newFakeNode() *fakeNode {
 	f := &fakeNode{jobs: map[domain.JobKey]*domain.Job{}, begun: make(chan struct{}, 100)}
 	f.changed = sync.NewCond(&f.mu)
@@ -58,6 +64,11 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("POST /v1/contexts/{context}/jobs", f.submit)
 	mux.HandleFunc("GET /v1/contexts/{context}/jobs", f.list)
 	mux.HandleFunc("GET /v1/contexts/{context}/jobs/{caller}/{id}/logs", f.logs)
+	const left = "GET /v1/contexts/{context}/jobs/{caller}/{id}/artifact"
+	mux.HandleFunc(left+"s", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.ArtifactPage{Artifacts: []api.LeftArtifact{{Artifact: domain.Artifact{Path: "zeros", Size: leftBytes, SHA256: leftSum}, Job: "job:1:1"}}})
+	})
+	mux.HandleFunc(left, func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, leftBytes)) })
 	mux.HandleFunc("/v1/contexts/{context}/jobs/{caller}/{id}", f.job)
 	mux.HandleFunc("/v1/contexts/{context}/jobs/{caller}/{id}/{verb}", f.job)
 	mux.HandleFunc("POST /v1/contexts/{context}/prerequisites/meet", func(w http.ResponseWriter, _ *http.Request) {
