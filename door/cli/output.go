@@ -336,7 +336,11 @@ func (w *written) instead(err error) error {
 	case w.err == nil:
 		return err
 	case errors.As(err, &own) && own.code != 0:
-		return &exitError{own.code, strings.TrimSpace(own.text + "\n" + w.err.Error())}
+		text := w.err.Error()
+		if own.text != "" {
+			text = own.text + "\nramet: " + text // each is a word of its own
+		}
+		return &exitError{own.code, text}
 	}
 	return w.err
 }

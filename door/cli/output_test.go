@@ -126,7 +126,7 @@ func TestOutputThatIsNotAllThere(t *testing.T) {
 	} {
 		var errs bytes.Buffer
 		code := cli.Main(t.Context(), append(c.args, "--data", dir), cli.Streams{In: strings.NewReader(c.input), Out: &fullDisk{c.room}, Err: &errs}, f.hooks())
-		told := strings.Contains(errs.String(), "standard output cannot be written: no space left on device; what is there is not all\n")
+		told := strings.Contains(errs.String(), "ramet: standard output cannot be written: no space left on device; what is there is not all\n")
 		if code != c.code || told != (c.code != 0) {
 			t.Errorf("%q: got exit code %d and %q; want %d", c.args, code, &errs, c.code)
 		}
