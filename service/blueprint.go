@@ -41,7 +41,7 @@ func (c Caller) ApplyBlueprint(ctx context.Context, p api.ApplyBlueprintParams) 
 	}
 	b, err := blueprintOf(&p)
 	if err == nil {
-		err = cmp.Or(unread(EnvironmentsOf(b)...), c.mayGoAll(nil, b))
+		err = cmp.Or(Storable(b), c.mayGoAll(nil, b))
 	}
 	if err != nil {
 		return api.BlueprintApplied{}, err

@@ -34,6 +34,11 @@ func unread(envs ...map[string]string) error {
 	return nil
 }
 
+// Storable says of the environments of a blueprint whether it would be stored, as what cannot store it wants to tell.
+//
+// Errors: [domain.ErrInvalid].
+func Storable(b *domain.Blueprint) error { return unread(EnvironmentsOf(b)...) }
+
 // EnvironmentsOf are those of a blueprint.
 func EnvironmentsOf(b *domain.Blueprint) []map[string]string {
 	all := append(hookEnvironments(b.On), b.Env)

@@ -164,6 +164,9 @@ func (c Caller) PreviewSchedule(ctx context.Context, p api.SchedulePreviewParams
 	if _, err := c.maySchedule(ctx, domain.VerbRead, p.Context, p.Name); err != nil {
 		return api.ScheduleTimes{}, err
 	}
+	if err := unread(p.Env); err != nil {
+		return api.ScheduleTimes{}, err
+	}
 	// What it is called and makes does not matter here.
 	def := p.Schedule.Schedule
 	def.Name, def.Blueprint = cmp.Or(def.Name, "preview"), cmp.Or(def.Blueprint, "preview")

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
 )
 
 func (a *app) blueprintCommand() *cobra.Command {
@@ -123,6 +124,11 @@ func (a *app) blueprintCheck() *cobra.Command {
 		RunE: func(_ *cobra.Command, files []string) error {
 			return a.checkFiles(files, func(file string) (checked, string, error) {
 				b, err := a.readBlueprint(file)
+				if err == nil {
+					if wrong := service.Storable(b); wrong != nil {
+						err = document.NewError(file, []domain.Fault{{Text: wrong.Error()}})
+					}
+				}
 				if err != nil {
 					return checked{}, "", err
 				}

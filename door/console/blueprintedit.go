@@ -124,6 +124,10 @@ func (v *visit) checkBlueprint() error {
 	} else if err != nil {
 		return err
 	}
+	if err := service.Storable(bp); err != nil {
+		b.Faults = []domain.Fault{{Text: err.Error()}}
+		return v.editor(b, nil)
+	}
 	return v.editor(b, bp)
 }
 

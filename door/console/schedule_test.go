@@ -234,6 +234,8 @@ func TestWhoMayNotReadAnEnvironmentEditsWhatHasNone(t *testing.T) {
 	e.has(e.get(200, path("blueprint?name=hello")), "blueprint/edit")
 	e.has(e.get(200, path("blueprint/edit?name=hello")), "say hello")
 	e.has(e.post(200, path("blueprint/edit"), "text", strings.Replace(hello, "say hello", "say hi", 1)), "The text is right.")
+	e.has(e.post(200, path("blueprint/edit"), "text", strings.Replace(hello, "say hello,", "say hello, env: {A: '***'},", 1)), "1 thing is wrong.",
+		"environment variable A: *** stands for a value")
 	e.has(e.post(200, path("blueprint/store"), "text", strings.Replace(hello, "say hello", "say hi", 1), "base", "1"), "Version 2 of hello is stored.")
 	e.hasNot(e.get(200, path("blueprint?name=secretive")), "blueprint/edit", "hunter2")
 	e.has(e.get(403, path("blueprint/edit?name=secretive")), "may not read the values of env of blueprint")
