@@ -153,8 +153,9 @@ type args struct {
 // start starts a worker with functions.
 func start(t *testing.T, cfg worker.Config, register func(*worker.Worker)) *rig {
 	b := memboard.Open()
-	e := work.New(b, work.Config{})
-	n := &near{engine: e, other: work.New(b, work.Config{})}
+	engine := work.Config{LogBytes: 4 << 20} // an attempt has half of it: what a worker leaves out is its own choice here
+	e := work.New(b, engine)
+	n := &near{engine: e, other: work.New(b, engine)}
 	ctx, end := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	log := slog.New(slog.DiscardHandler)
