@@ -108,12 +108,14 @@ type archiver struct {
 	told   time.Time // when the board was last told what waits, or need not have been
 	quiet  bool      // it was told that nothing does
 	copied int       // since then
+	lately time.Time // when something was copied last
 }
 
 // round copies until ctx ends or the board cannot be asked.
 func (a *archiver) round(ctx context.Context) error {
 	defer a.Observer.ArchiveBacklog(-1, 0)
 	a.told, a.quiet, a.copied = time.Now(), false, 0 // what the one before has told may be old
+	a.lately = a.told
 	for ctx.Err() == nil {
 		began := time.Now()
 		p := pass{archiver: a}
@@ -188,14 +190,19 @@ func (a *archiver) tell(p pass, now time.Time) {
 	}
 }
 
-// tellBoard tells all nodes what waits, now and then, and once that nothing does.
+// tellBoard tells all nodes what waits, now and then, and once that nothing does: by that they know up to which
+// end the archive has them all, see [Pairing].
 func (a *archiver) tellBoard(ctx context.Context, p pass, now time.Time) {
 	a.copied += p.copied
+	if p.copied > 0 {
+		a.lately = now
+	}
 	since := now.Sub(a.told)
 	if since < archiveTell {
 		return
 	}
-	if p.waiting == 0 && a.quiet {
+	// What was copied is told until it is beyond doubt that nothing that ended before it is still to come.
+	if p.waiting == 0 && a.quiet && a.told.Sub(a.lately) > endsWithin {
 		a.told, a.copied = now, 0
 		return
 	}

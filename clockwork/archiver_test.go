@@ -723,9 +723,14 @@ func TestAllNodesAreToldWhatWaitsForTheArchive(t *testing.T) {
 			y.Errorf("once it is back, got %+v", last)
 		}
 		y.end(1, 3)
+		time.Sleep(time.Minute)
+		if again := y.told(); again.Waiting != 0 || again.ToldMs == last.ToldMs {
+			y.Errorf("a node that keeps up wrote %+v after %+v, want how far it is", again, last)
+		}
+		last = y.told()
 		time.Sleep(time.Hour)
 		if again := y.told(); again.ToldMs != last.ToldMs {
-			y.Errorf("a node that keeps up wrote %+v after %+v", again, last)
+			y.Errorf("where nothing ends %+v was written after %+v", again, last)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package clockwork
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -27,15 +28,23 @@ import (
 // that lost less than a step: then the numbers say which, for the archive has none that
 // its board has not given out, but for those that their callers have chosen.
 
+// They go on with that as long as they live, for either may be set back under running nodes. An
+// archive of which a replica took the place may have lost its last moment, as well as all that
+// came since yesterday: what the board has still is archived again, and lost is what had left the
+// board since the last end up to which the archive says that it has them all.
+
 const (
 	markBoard = "board" // whose archive it is: the id of the board
 	markStep  = "step"
+	markEnded = "ended_ms" // it has all that ended before, Unix ms
 
 	stepEvery = 10 * time.Second
 	// lookAgain is how long a step of another node takes at most that was seen half.
 	lookAgain = time.Second
 	// lastNumber is the highest that an id may be.
 	lastNumber = 1<<32 - 1
+	// endsWithin is how long after the instant that an end names the board has it at the latest.
+	endsWithin = 10 * time.Second
 )
 
 // Pairing is a board and its archive.
@@ -90,7 +99,7 @@ func (p *Pairing) Recognise(ctx context.Context) error {
 			return err
 		}
 	}
-	err = p.repair(ctx, v)
+	err = p.repair(ctx, v, new(board.Batch))
 	if err == nil && here != there && p.Stays {
 		err = p.align(ctx, max(here, there))
 	}
@@ -257,9 +266,9 @@ func Identity(ctx context.Context, on board.Board) (string, error) {
 	}
 }
 
-// repair begins an epoch where something is lost. In one that is new, also if the
-// board's driver has begun it, numbers go on beyond those of the archive.
-func (p *Pairing) repair(ctx context.Context, v belonging) error {
+// repair begins an epoch where something is lost, in a batch that the caller may have guarded. In
+// one that is new, also if the board's driver has begun it, numbers go on beyond those of the archive.
+func (p *Pairing) repair(ctx context.Context, v belonging, b *board.Batch) error {
 	recs, err := p.Board.Get(ctx, 0, board.EpochKey, layout.Identity)
 	if err != nil {
 		return err
@@ -284,45 +293,78 @@ func (p *Pairing) repair(ctx context.Context, v belonging) error {
 	if err := p.skip(ctx, highest, beyond); err != nil {
 		return err
 	}
-	lost, err := p.missing(ctx, highest)
-	if err != nil {
-		return err
-	}
+	lost := ""
 	if v == archiveOlder || v == strange {
-		if err := p.archiveAgain(ctx); err != nil {
+		if lost, err = p.archiveAgain(ctx); err != nil {
+			return err
+		}
+		lost = cmp.Or(lost, "all of that is on the board still")
+	}
+	if v != archiveOlder { // what has left the board by its time is missing there for no other reason
+		if lost, err = p.missing(ctx, highest); err != nil {
 			return err
 		}
 	}
-	b := new(board.Batch)
 	if v != together {
 		epoch++
 		b.NextEpochOf(v.lost(), p.Board.Now(), strings.TrimSuffix(string(v)+"; "+lost, "; "))
 	}
-	if v != together || lost != "" {
+	switch {
+	case v == archiveOlder:
+		p.Logger.Error("what is on the board still is archived again, as the archive has lost it", "archive", p.Where, "because", string(v), "lost", lost)
+	case v != together || lost != "":
 		p.Logger.Error("numbers of jobs and flows go on beyond those of the archive", "archive", p.Where, "because", string(v), "lost", lost)
 	}
 	b.Set(layout.Identity, board.Field{Name: layout.IdentityEpoch, Value: strconv.FormatInt(epoch, 10)})
 	return p.Board.Commit(ctx, *b)
 }
 
-// archiveAgain has what ended and is on the board still wait for the archive, which does not have it.
-func (p *Pairing) archiveAgain(ctx context.Context) error {
+// archiveAgain has what ended and is on the board still wait for the archive, which does not have it. It names
+// the contexts of which something had left the board that the archive may not have any more.
+func (p *Pairing) archiveAgain(ctx context.Context) (lost string, err error) {
+	marks, err := p.Archive.Marks(ctx)
+	if err != nil {
+		return "", err
+	}
+	ended := time.UnixMilli(stepOf(marks[markEnded]))
+	var of []string
 	for after := ""; ; {
 		page, err := p.Board.Members(ctx, 0, layout.Contexts, after, tenantPage)
-		if err != nil || len(page) == 0 {
-			return err
+		if err != nil {
+			return "", err
+		}
+		if len(page) == 0 {
+			break
 		}
 		for _, m := range page {
 			id, err := strconv.ParseUint(m, 10, 32)
 			if err != nil {
 				continue // a foreign program's
 			}
-			if err := work.ArchiveAgain(ctx, p.Board, domain.TenantID(id)); err != nil {
-				return err
+			gone, err := work.ArchiveAgain(ctx, p.Board, domain.TenantID(id))
+			if err != nil {
+				return "", err
+			}
+			if !gone.IsZero() && !gone.Before(ended) {
+				of = append(of, m)
 			}
 		}
 		after = page[len(page)-1]
 	}
+	if len(of) == 0 {
+		return "", nil
+	}
+	slices.SortFunc(of, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	since := "" // one that is new has nothing at all
+	if ended.UnixMilli() > 0 {
+		since = "ended after " + ended.UTC().Format(time.RFC3339) + " and "
+	}
+	const named = 3
+	more := ""
+	if n := len(of) - named; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("gone is what %shad left the board, of context %s%s", since, strings.Join(of[:min(named, len(of))], ", "), more), nil
 }
 
 // skip has no counter give out what the archive has. Beyond is how many more may have
@@ -418,24 +460,92 @@ func (p *Pairing) Run(ctx context.Context) error {
 
 // step has both take one. What another node does meanwhile says the same.
 func (p *Pairing) step(ctx context.Context) error {
-	recs, err := p.Board.Get(ctx, 0, layout.Identity)
+	recs, err := p.Board.Get(ctx, 0, layout.Identity, layout.Archive)
+	if err != nil {
+		return err
+	}
+	marks, err := p.Archive.Marks(ctx)
 	if err != nil {
 		return err
 	}
 	was := recs[0].Get(layout.IdentityStep)
-	here := stepOf(was)
+	here, ended := stepOf(was), endedBefore(recs[1])
 	text, err := p.Archive.Mark(ctx, markStep, was, strconv.FormatInt(here+1, 10))
 	if err != nil {
 		return err
 	}
 	switch there := stepOf(text); {
-	case there == 0: // a node that began at the same time has another archive
+	case there == 0: // it was made anew, or is another node's
 		return p.refuse(archiveOlder)
-	case there < here: // it went back to what a replica had
-		return p.align(ctx, here)
+	case marks[markBoard] != recs[0].Get(layout.IdentityID):
+		return p.refuse(strange)
+	case there < here:
+		return p.archiveBack(ctx, was)
+	case there > here+1:
+		return p.ahead(ctx, there)
+	case text == strconv.FormatInt(here+1, 10) && ended > stepOf(marks[markEnded]): // it has what it had
+		if _, err := p.Archive.Mark(ctx, markEnded, marks[markEnded], strconv.FormatInt(ended, 10)); err != nil {
+			return err
+		}
+		fallthrough
 	default:
 		return p.set(ctx, was, there)
 	}
+}
+
+// endedBefore is up to when the archive has all that ended, Unix ms, as its archiver said; 0 where that is not known.
+func endedBefore(rec board.Record) int64 {
+	l := layout.DecodeArchiveBacklog(rec)
+	switch {
+	case l == nil || l.Waiting > 0 && l.OldestMs == 0:
+		return 0
+	case l.Waiting > 0:
+		return l.OldestMs
+	}
+	return l.ToldMs - endsWithin.Milliseconds()
+}
+
+// archiveBack goes on with an archive that went back under running nodes. One that has lost only what it
+// can have again, as where a replica that was a moment behind took its place, is no loss.
+func (p *Pairing) archiveBack(ctx context.Context, was string) error {
+	lost, err := p.archiveAgain(ctx)
+	if err != nil {
+		return err
+	}
+	next := stepOf(was) + 1
+	b := new(board.Batch).Equal(layout.Identity, layout.IdentityStep, was).
+		Set(layout.Identity, board.Field{Name: layout.IdentityStep, Value: strconv.FormatInt(next, 10)})
+	if lost != "" {
+		err = p.repair(ctx, archiveOlder, b)
+	} else if err = p.Board.Commit(ctx, *b); err == nil {
+		p.Logger.Warn("the archive went back to what it had before; all that it lost is on the board still, and is archived again", "archive", p.Where)
+	}
+	if errors.Is(err, domain.ErrConflict) {
+		return nil // another node does this
+	}
+	if err != nil {
+		return err
+	}
+	return p.align(ctx, next)
+}
+
+// ahead looks why the archive is more than a step ahead of what the board had a moment ago: others have taken
+// steps since, or the board went back.
+func (p *Pairing) ahead(ctx context.Context, there int64) error {
+	recs, err := p.Board.Get(ctx, 0, layout.Identity)
+	if err != nil {
+		return err
+	}
+	was := recs[0].Get(layout.IdentityStep)
+	if there <= stepOf(was)+1 {
+		return nil
+	}
+	b := new(board.Batch).Equal(layout.Identity, layout.IdentityStep, was).
+		Set(layout.Identity, board.Field{Name: layout.IdentityStep, Value: strconv.FormatInt(there, 10)})
+	if err := p.repair(ctx, boardOlder, b); !errors.Is(err, domain.ErrConflict) {
+		return err
+	}
+	return nil // another node does this
 }
 
 // align has both go on from a step.

@@ -348,8 +348,8 @@ func (c *Report) Node(info api.Info, version string, now time.Time) {
 func (c *Report) lost(l api.Loss) {
 	switch l.Of {
 	case domain.LossOfArchive:
-		c.add("archive", Warning, "it has lost what it had before %s: %s. What the board still has is archived again; what had ended earlier is found in another "+
-			"copy of the archive only. Nothing that goes on is gone, and nothing runs again", clock(l.AtMs), l.Cause)
+		c.add("archive", Warning, "at %s it was found to have less than it had: %s. What the board still has is archived again; what had left the board is found "+
+			"in another copy of the archive only. Nothing that goes on is gone, and nothing runs again", clock(l.AtMs), l.Cause)
 	case domain.LossOfStreams:
 		c.add("streams", Warning, "they may have lost events that were acknowledged before %s: %s. Sagas and listeners that had not read them do not get them: "+
 			"publish anew what matters. Jobs and flows are as they were", clock(l.AtMs), l.Cause)

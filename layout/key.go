@@ -24,12 +24,14 @@ const (
 // Trimmed is the record that counts, in TrimmedCount, the entries ever taken
 // off Finished, and in ArchivedCount how many of all entries ever pushed there
 // the archive has: those that are on the list still, too. AgainCount is how often the
-// archive had lost what it had, so that ArchivedCount went back.
+// archive had lost what it had, so that ArchivedCount went back. TrimmedEndMs is when the
+// youngest ended that was taken off.
 const (
 	Trimmed       = "ramet:finished:trimmed"
 	TrimmedCount  = "count"
 	ArchivedCount = "archived"
 	AgainCount    = "again"
+	TrimmedEndMs  = "trimmed_end_ms"
 )
 
 // Archive is the record in space 0 that says, in ArchiveWhere, where finished

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -307,23 +308,27 @@ func (e *Engine) MarkArchived(ctx context.Context, l Backlog, covered int) error
 }
 
 // ArchiveAgain has all that ended in a context and is on the board still wait for the archive, as
-// this has lost what it had.
-func ArchiveAgain(ctx context.Context, b board.Board, tenant domain.TenantID) error {
+// this has lost what it had. It returns when the youngest ended that has left the board, which
+// cannot go there again: zero where nothing has.
+func ArchiveAgain(ctx context.Context, b board.Board, tenant domain.TenantID) (gone time.Time, err error) {
 	for {
 		recs, err := b.Get(ctx, layout.SpaceOf(tenant), layout.Trimmed)
 		if err != nil {
-			return err
+			return gone, err
+		}
+		if ms, _ := board.Number(recs[0].Get(layout.TrimmedEndMs)); ms > 0 {
+			gone = time.UnixMilli(ms)
 		}
 		c := countsOf(recs[0])
 		if c.offset() == 0 {
-			return nil
+			return gone, nil
 		}
 		again := board.Batch{Space: layout.SpaceOf(tenant)}
 		again.Equal(layout.Trimmed, layout.TrimmedCount, c.trimmed).Equal(layout.Trimmed, layout.ArchivedCount, c.archived)
 		again.Set(layout.Trimmed, board.Field{Name: layout.ArchivedCount, Value: strconv.Itoa(number(c.trimmed))})
 		again.Add(layout.Trimmed, layout.AgainCount, 1) // whoever is about to remove what was archived does not
 		if err := b.Commit(ctx, again); !errors.Is(err, domain.ErrConflict) {
-			return err
+			return gone, err
 		}
 	}
 }

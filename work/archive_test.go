@@ -228,7 +228,8 @@ func TestWhatIsArchivedAgainIsNotPrunedBefore(t *testing.T) {
 			return nil
 		}
 		lost = true
-		return work.ArchiveAgain(ctx, e.board, 1)
+		_, err := work.ArchiveAgain(ctx, e.board, 1)
+		return err
 	}})
 	if n, err := work.New(f, work.Config{}).Prune(t.Context(), 1, time.Now().Add(time.Second)); err != nil || n != 0 || !lost {
 		t.Errorf("got %d removed, %v, want none", n, err)

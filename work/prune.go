@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,7 +98,7 @@ var endedMessages = EndedKind{Prefix: layout.MessagePrefix, Status: layout.Messa
 // pruneFields are what Prune looks at of jobs that ended, and of the record
 // [layout.Trimmed].
 var pruneFields = []string{layout.JobStatus, layout.JobFinishedMs, layout.JobFollowers, layout.JobRetried, layout.TrimmedCount, layout.ArchivedCount,
-	layout.AgainCount, layout.JobFlowID, layout.JobShard, layout.JobPack, layout.JobRemembered, layout.JobSignals}
+	layout.AgainCount, layout.TrimmedEndMs, layout.JobFlowID, layout.JobShard, layout.JobPack, layout.JobRemembered, layout.JobSignals}
 
 // fields are what is looked at of all that ended.
 func (pr pruner) fields() []string {
@@ -169,6 +170,9 @@ func (pr pruner) page(ctx context.Context, keys []string) (removed int, err erro
 	}
 	p.b.TrimRight(layout.Finished, removed)
 	p.b.Add(layout.Trimmed, layout.TrimmedCount, int64(removed))
+	if p.youngest > int64(number(recs[len(keys)].Get(layout.TrimmedEndMs))) {
+		p.b.Set(layout.Trimmed, board.Field{Name: layout.TrimmedEndMs, Value: strconv.FormatInt(p.youngest, 10)})
+	}
 	if err := pr.e.board.Commit(ctx, p.b); err != nil {
 		if errors.Is(err, domain.ErrConflict) {
 			err = nil // a job was started again, or another node prunes: the next round
@@ -236,6 +240,8 @@ type pruning struct {
 	before  time.Time
 	telling map[string]bool
 	stale   map[string]int64 // by key: entries of earlier ends seen in this page
+	// youngest is when the last of what is removed ended, Unix ms.
+	youngest int64
 }
 
 // young says whether what ended at an instant has to stay. One that no clock can
@@ -272,6 +278,7 @@ func (p *pruning) entry(key string, rec board.Record) bool {
 	case p.young(j.FinishedMs) || p.telling[key]:
 		return false
 	}
+	p.youngest = max(p.youngest, j.FinishedMs)
 	p.b.Equal(key, layout.JobFinishedMs, rec.Get(layout.JobFinishedMs))
 	p.b.Delete(key).Delete(layout.Logs(id)).Delete(layout.Checkpoint(id))
 	if j.Remembered > 0 || j.Signals > 0 {
@@ -293,6 +300,7 @@ func (p *pruning) entryOf(k *EndedKind, key string, rec board.Record) bool {
 	case p.young(ended):
 		return false
 	}
+	p.youngest = max(p.youngest, ended)
 	p.b.Equal(key, k.EndedMs, rec.Get(k.EndedMs))
 	p.remove = k.Remove
 	return true
