@@ -176,7 +176,7 @@ func inYard(t *testing.T, test func(y *yard)) {
 		if err := b.Commit(t.Context(), contexts); err != nil {
 			t.Fatal(err)
 		}
-		if err := y.engine.SetArchive(t.Context(), "disk"); err != nil {
+		if err := y.engine.SetArchive(t.Context(), "", "disk"); err != nil {
 			t.Fatal(err)
 		}
 		test(y)
@@ -563,7 +563,7 @@ func TestWhatIsNotArchivedDoesNotExpire(t *testing.T) {
 			y.Fatalf("got %d jobs on the board, want 1", n)
 		}
 		// Told that there is no archive any more, it lets go.
-		if err := y.engine.SetArchive(y.Context(), ""); err != nil {
+		if err := y.engine.SetArchive(y.Context(), "disk", ""); err != nil {
 			y.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
@@ -571,7 +571,7 @@ func TestWhatIsNotArchivedDoesNotExpire(t *testing.T) {
 			y.Errorf("got %d jobs on the board, want none", n)
 		}
 		// An archive that comes later begins with what is still there.
-		if err := y.engine.SetArchive(y.Context(), "disk"); err != nil {
+		if err := y.engine.SetArchive(y.Context(), "", "disk"); err != nil {
 			y.Fatal(err)
 		}
 		y.end(1, 2)

@@ -440,6 +440,9 @@ func (p *Pairing) Run(ctx context.Context) error {
 			err = p.Recognise(ctx)
 		}
 		if p.known {
+			err = p.place(ctx)
+		}
+		if p.known && err == nil {
 			err = p.step(ctx)
 		}
 		if errors.Is(err, domain.ErrConflict) {
@@ -454,6 +457,19 @@ func (p *Pairing) Run(ctx context.Context) error {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = p.step(last) // nothing depends on it
+	}
+	return nil
+}
+
+// place refuses to go on where the board is archived elsewhere by now: others have said so while this node was
+// taken for dead, or began at the same moment.
+func (p *Pairing) place(ctx context.Context) error {
+	recs, err := p.Board.Get(ctx, 0, layout.Archive)
+	if err != nil {
+		return err
+	}
+	if is := recs[0].Get(layout.ArchiveWhere); is != p.Where {
+		return domain.Conflictf("this node archives to %s, and other nodes of its board to %s: give this node the same --archive", p.Where, cmp.Or(is, "nowhere"))
 	}
 	return nil
 }

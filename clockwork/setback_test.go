@@ -80,7 +80,7 @@ func living(t *testing.T, keep time.Duration, test func(s setback)) {
 			*to = a
 		}
 		engine := work.New(b, work.Config{})
-		if err := engine.SetArchive(t.Context(), "a"); err != nil {
+		if err := engine.SetArchive(t.Context(), "", "a"); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -202,6 +202,21 @@ func TestAnArchiveOfAnotherBoardIsLeftAtOnce(t *testing.T) {
 		}
 		for range 2 {
 			if err := <-s.errs; !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "another board") {
+				s.T.Errorf("a node ended with %v, want a conflict", err)
+			}
+		}
+	})
+}
+
+// TestANodeEndsWhoseBoardIsArchivedElsewhere: the others have said so while it was taken for dead.
+func TestANodeEndsWhoseBoardIsArchivedElsewhere(t *testing.T) {
+	living(t, time.Hour, func(s setback) {
+		time.Sleep(time.Minute)
+		if err := work.New(s.board, work.Config{}).SetArchive(s.T.Context(), "a", "b"); err != nil {
+			s.T.Fatal(err)
+		}
+		for range 2 {
+			if err := <-s.errs; !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "to b") {
 				s.T.Errorf("a node ended with %v, want a conflict", err)
 			}
 		}

@@ -56,7 +56,7 @@ func (s *site) keysLeft() []string {
 func (s *site) clear() map[string]int {
 	s.Helper()
 	archived := map[string]int{}
-	s.must(s.work.SetArchive(s.Context(), "disk"))
+	s.must(s.work.SetArchive(s.Context(), "", "disk"))
 	for _, in := range []domain.TenantID{home, annex} {
 		for {
 			l, err := s.work.Backlog(s.Context(), in)

@@ -42,7 +42,7 @@ func newArchiveRig(t *testing.T) *rig {
 	r.api = service.New(service.Parts{Jobs: r.engine, Flows: flow.New(r.board, r.engine, flow.Config{}), Directory: r.registry, Access: r, Records: r.board,
 		Archive: a, Post: messages,
 		Info: func() api.Info { return api.Info{} }})
-	if err := r.engine.SetArchive(t.Context(), "here"); err != nil {
+	if err := r.engine.SetArchive(t.Context(), "", "here"); err != nil {
 		t.Fatal(err)
 	}
 	key := domain.JobKey{Caller: admin, ID: 1}

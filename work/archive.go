@@ -41,10 +41,13 @@ func (e *Engine) Archive(ctx context.Context) (where string, err error) {
 	return recs[0].Get(layout.ArchiveWhere), nil
 }
 
-// SetArchive says for all nodes of the board where ended work is archived; ""
-// is nowhere: then it expires although no archive has it.
-func (e *Engine) SetArchive(ctx context.Context, where string) error {
+// SetArchive says for all nodes of the board where ended work is archived, which was said to be
+// elsewhere; "" is nowhere: then it expires although no archive has it.
+//
+// Errors: [domain.ErrConflict] where another node has said something else since.
+func (e *Engine) SetArchive(ctx context.Context, was, where string) error {
 	var b board.Batch
+	b.Equal(layout.Archive, layout.ArchiveWhere, was)
 	if where == "" {
 		b.Delete(layout.Archive)
 	} else {

@@ -30,7 +30,7 @@ func newEndings(t *testing.T) endings {
 	b := memboard.Open()
 	t.Cleanup(func() { b.Close() })
 	e := endings{t, b, work.New(b, work.Config{})}
-	if err := e.engine.SetArchive(t.Context(), "disk"); err != nil {
+	if err := e.engine.SetArchive(t.Context(), "", "disk"); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -349,7 +349,7 @@ func TestAContextWhoseEndsWaitForTheArchiveTakesNothingNew(t *testing.T) {
 		if err := work.New(e.board, work.Config{ArchiveBacklog: -1}).Room(t.Context(), 1); err != nil {
 			t.Errorf("without a bound: %v", err)
 		}
-		if err := e.engine.SetArchive(t.Context(), ""); err != nil {
+		if err := e.engine.SetArchive(t.Context(), "disk", ""); err != nil {
 			t.Fatal(err)
 		}
 		room(1, nil) // they expire by their age alone

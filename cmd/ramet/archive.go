@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -137,7 +138,7 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 		o.log.Warn("this node archives nothing: others of its board archive elsewhere; give it the same --archive", "archive", was)
 		return nil, "none", nil, nil
 	}
-	if was != place.name && was != "" && !moved && o.serve {
+	if was != place.name && was != "" && !moved {
 		if err := soleNode(ctx, b, was, o); err != nil {
 			return nil, "", nil, err
 		}
@@ -159,7 +160,7 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 		if was != "" && !moved {
 			o.log.Warn("what ends from now on is archived elsewhere; records stay where they are", "was", was, "is", place.kind)
 		}
-		if err = engine.SetArchive(ctx, place.name); err != nil {
+		if err = claimArchive(ctx, engine, was, place.name); err != nil {
 			if a != nil {
 				a.Close()
 			}
@@ -167,6 +168,20 @@ func openArchive(ctx context.Context, b board.Board, o options) (a archive.Archi
 		}
 	}
 	return a, place.kind, pair, nil
+}
+
+// claimArchive tells the board where it is archived from now on, instead of where this node has read that it was: two
+// that begin at the same time would each have another archive.
+func claimArchive(ctx context.Context, engine *work.Engine, was, where string) error {
+	err := engine.SetArchive(ctx, was, where)
+	if !errors.Is(err, domain.ErrConflict) {
+		return err
+	}
+	is, err := engine.Archive(ctx)
+	if err == nil && is != where {
+		err = domain.Conflictf("another node, which began at the same time, archives this board to %s: give this node the same --archive", cmp.Or(is, "nowhere"))
+	}
+	return err
 }
 
 // soleNode refuses to change where a board is archived while other nodes live: each

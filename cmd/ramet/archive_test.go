@@ -2,13 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -62,7 +65,12 @@ func TestTheBoardRemembersItsArchive(t *testing.T) {
 		var log bytes.Buffer
 		if where, is := strings.CutPrefix(c.url, "before:"); is {
 			c.url = ""
-			if err := work.New(b, work.Config{}).SetArchive(t.Context(), where); err != nil {
+			engine := work.New(b, work.Config{})
+			was, err := engine.Archive(t.Context())
+			if err == nil {
+				err = engine.SetArchive(t.Context(), was, where)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -79,6 +87,41 @@ func TestTheBoardRemembersItsArchive(t *testing.T) {
 		}
 		if c.warns == "" && log.Len() > 0 || !strings.Contains(log.String(), c.warns) {
 			t.Errorf("%s: got the log %q, want %q", c.name, log.String(), c.warns)
+		}
+	}
+}
+
+// TestNodesThatBeginAtOnceTakeOneArchive: another node says where the board is archived after this one has read that it
+// is nowhere.
+func TestNodesThatBeginAtOnceTakeOneArchive(t *testing.T) {
+	for other, refused := range map[string]bool{"sqlite:/elsewhere/archive.db": true, "sqlite:" + archiveFile: false} {
+		b := memboard.Open()
+		defer b.Close()
+		said := false
+		between := faultboard.New(b, faultboard.Config{Before: func(ctx context.Context, c faultboard.Call) error {
+			if c.Batch == nil || said {
+				return nil
+			}
+			for _, g := range c.Batch.Guards {
+				said = said || g.Key == layout.Archive
+			}
+			for _, op := range c.Batch.Ops {
+				said = said || op.Key == layout.Archive
+			}
+			if !said {
+				return nil
+			}
+			return work.New(b, work.Config{}).SetArchive(ctx, "", other)
+		}})
+		a, _, _, err := openArchive(t.Context(), between, options{dataDir: t.TempDir(), log: slog.New(slog.DiscardHandler), serve: true})
+		if a != nil {
+			a.Close()
+		}
+		if !said || errors.Is(err, domain.ErrConflict) != refused || !refused && err != nil {
+			t.Errorf("beside one that archives to %s: got %v, want it refused: %v", other, err, refused)
+		}
+		if is, err := work.New(b, work.Config{}).Archive(t.Context()); err != nil || is != other {
+			t.Errorf("the board is archived to %q, %v, want %q", is, err, other)
 		}
 	}
 }
