@@ -25,6 +25,8 @@ const (
 	// dialTimeout bounds the making of a connection, not the answer: waiting
 	// for a job takes as long as the job.
 	dialTimeout = 10 * time.Second
+	// socketBase is the address of a node that is asked on its socket.
+	socketBase = "http://localhost"
 )
 
 // Config says which node, and as whom.
@@ -48,7 +50,8 @@ type Config struct {
 	// [tracing.In], goes before it. Default: none.
 	TraceParent string
 	// HTTP makes the requests. Default: a client of its own without a
-	// timeout; with Socket it cannot be set.
+	// timeout, which ends a request after a quarter of a minute where the node does not
+	// answer GET /health either; with Socket it cannot be set.
 	HTTP *http.Client
 }
 
@@ -73,7 +76,7 @@ func New(cfg Config) (*Client, error) {
 	case cfg.Socket != "" && cfg.HTTP != nil:
 		return nil, domain.Invalidf("client: HTTP cannot be set together with Socket")
 	case cfg.Socket != "":
-		c.base, c.where = "http://localhost", cfg.Socket
+		c.base, c.where = socketBase, cfg.Socket
 		c.http = socketHTTP(cfg.Socket)
 		return c, nil
 	}
@@ -87,7 +90,7 @@ func New(cfg Config) (*Client, error) {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 		t.DisableCompression = onThisMachine(u.Hostname()) // to compress costs more than it saves
-		c.http = &http.Client{Transport: t, CheckRedirect: stay}
+		c.http = watch(c.base, t)
 	}
 	return c, nil
 }
@@ -100,12 +103,12 @@ func onThisMachine(host string) bool {
 // socketHTTP reaches one unix socket, whatever the host.
 func socketHTTP(path string) *http.Client {
 	d := net.Dialer{Timeout: dialTimeout}
-	return &http.Client{CheckRedirect: stay, Transport: &http.Transport{
+	return watch(socketBase, &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "unix", path) },
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     time.Minute,
 		DisableCompression:  true,
-	}}
+	})
 }
 
 // stay refuses redirects: a token goes to the node it was made for only.

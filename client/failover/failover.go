@@ -20,34 +20,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/client/internal/pulse"
 	"github.com/ramet-run/ramet/domain"
 )
 
 const (
 	// dialTimeout bounds the making of a connection: a machine that is off says nothing.
 	dialTimeout = 3 * time.Second
-	// retry is for how long a request is sent again.
+	// retry is for how long a request is sent again: a node that hangs is left well within that.
 	retry = 30 * time.Second
-	// quiet is how long a request waits, as those do that wait for jobs, until its node is asked whether it lives.
-	quiet = 5 * time.Second
-	// patience is how long it may take to say so: a node with much to do may, one that hangs is left well within retry.
-	patience = 10 * time.Second
 )
-
-// errSilent is the end of a request whose node does nothing any more.
-var errSilent = fmt.Errorf("it takes requests, and has not answered GET /health for %v", patience)
 
 // Node is one of those that share a board.
 type Node struct {
@@ -80,7 +72,7 @@ func Config(nodes ...Node) (client.Config, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	t := &inTurn{http: transport, flights: map[*flight]struct{}{}}
+	t := &inTurn{http: transport}
 	for _, n := range nodes {
 		u, err := url.Parse(n.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" ||
@@ -90,7 +82,8 @@ func Config(nodes ...Node) (client.Config, error) {
 		if n.Token == nil {
 			return client.Config{}, domain.Invalidf("node %q: want a token for it", domain.HideURL(n.URL))
 		}
-		t.nodes = append(t.nodes, &target{scheme: u.Scheme, host: u.Host, token: n.Token})
+		t.nodes = append(t.nodes, &target{scheme: u.Scheme, host: u.Host, token: n.Token,
+			pulse: pulse.Of(u.Scheme+"://"+u.Host, func(r *http.Request) (*http.Response, error) { return t.http.RoundTrip(r) })})
 	}
 	// A token goes to the node that it was made for, so redirects are not followed.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -102,25 +95,13 @@ type inTurn struct {
 	http  http.RoundTripper
 	nodes []*target
 	moves atomic.Int64 // from one to the next
-
-	mu       sync.Mutex
-	flights  map[*flight]struct{}
-	watching bool
 }
 
 type target struct {
 	scheme, host string
 	token        func(ctx context.Context) (string, error)
 	failed       atomic.Pointer[time.Time] // when it was left last; nil: it has answered since
-	lived        time.Time                 // for who watches
-}
-
-// flight is a request that waits for its answer, or whose answer is read.
-type flight struct {
-	ctx    context.Context
-	node   *target
-	since  time.Time
-	cancel context.CancelCauseFunc
+	pulse        *pulse.Pulse
 }
 
 func (n *target) url() string { return n.scheme + "://" + n.host }
@@ -139,23 +120,20 @@ func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, fmt.Errorf("make a token for %s: %w", n.url(), err)
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
+	ctx, watched := n.pulse.Begin(r.Context())
 	there, to := r.WithContext(ctx), *r.URL
 	to.Scheme, to.Host = n.scheme, n.host
 	there.URL, there.Host, there.Header = &to, n.host, maps.Clone(r.Header)
 	if token != "" {
 		there.Header["Authorization"] = []string{"Bearer " + token}
 	}
-	f := &flight{ctx: ctx, node: n, since: time.Now(), cancel: cancel}
 	broken := func(err error) error {
 		t.leave(r.Context(), n, moves)
-		if r.Context().Err() == nil && context.Cause(ctx) == errSilent {
-			err = errSilent
+		if watched.End() {
+			err = pulse.ErrSilent
 		}
-		t.end(f)
 		return domain.Unavailablef("no answer from %s (%v): is the node running?", n.url(), err) // as the client says of its one
 	}
-	t.begin(f)
 	answer, err := t.http.RoundTrip(there)
 	if err != nil {
 		return nil, broken(err)
@@ -168,7 +146,7 @@ func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		n.failed.Store(nil)
 	}
-	answer.Body = &body{answer.Body, broken, func() { t.end(f) }}
+	answer.Body = &pulse.Body{ReadCloser: answer.Body, Request: watched, Broken: broken}
 	return answer, nil
 }
 
@@ -191,106 +169,9 @@ func (t *inTurn) another(than *target) bool {
 	})
 }
 
-// begin has a request be watched.
-func (t *inTurn) begin(f *flight) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.flights[f] = struct{}{}
-	if !t.watching {
-		t.watching = true
-		time.AfterFunc(quiet/5, t.watch)
-	}
-}
-
-// end lets go of a request.
-func (t *inTurn) end(f *flight) {
-	t.mu.Lock()
-	delete(t.flights, f)
-	t.mu.Unlock()
-	f.cancel(nil)
-}
-
-// watch ends requests whose node does nothing any more, which no connection tells of; now and then while there are
-// requests. It costs them less than a goroutine for each.
-func (t *inTurn) watch() {
-	long, any := t.waiting()
-	if !any {
-		return
-	}
-	for _, n := range t.nodes {
-		if !slices.ContainsFunc(long, func(f *flight) bool { return f.node == n }) || t.lives(n) {
-			continue
-		}
-		silent, _ := t.waiting() // those too that came meanwhile, and have waited as long
-		for _, f := range silent {
-			if f.node == n {
-				f.cancel(errSilent)
-			}
-		}
-	}
-	time.AfterFunc(quiet/5, t.watch)
-}
-
-// waiting are the requests that have waited for long, and whether there are any at all: else nobody watches any more.
-func (t *inTurn) waiting() (long []*flight, any bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for f := range t.flights {
-		switch {
-		case f.ctx.Err() != nil: // its answer was not read to the end
-			delete(t.flights, f)
-		case time.Since(f.since) >= quiet:
-			long = append(long, f)
-		}
-	}
-	t.watching = len(t.flights) > 0
-	return long, t.watching
-}
-
-// lives asks a node whether it lives; whatever it answers, it does.
-func (t *inTurn) lives(n *target) bool {
-	if time.Since(n.lived) < quiet {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url()+"/health", nil)
-	if err != nil {
-		return true
-	}
-	answer, err := t.http.RoundTrip(r)
-	if err != nil {
-		return false
-	}
-	answer.Body.Close()
-	n.lived = time.Now()
-	return true
-}
-
 // CloseIdleConnections lets go of those to all nodes.
 func (t *inTurn) CloseIdleConnections() {
 	if c, ok := t.http.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
-}
-
-// body tells when an answer breaks off.
-type body struct {
-	io.ReadCloser
-	broken func(error) error
-	done   func()
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = b.broken(err)
-	}
-	return n, err
-}
-
-func (b *body) Close() error {
-	err := b.ReadCloser.Close()
-	b.done()
-	return err
 }
