@@ -123,6 +123,19 @@ func (s setback) has(key string) bool {
 	return false
 }
 
+// wantEnd waits for a node to end with a conflict.
+func (s setback) wantEnd(why string) {
+	s.T.Helper()
+	select {
+	case err := <-s.errs:
+		if !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), why) {
+			s.T.Errorf("a node ended with %v, want a conflict that says %q", err, why)
+		}
+	case <-time.After(time.Minute):
+		s.T.Errorf("a node goes on, want a conflict that says %q", why)
+	}
+}
+
 // TestAnArchiveThatIsSetBackGetsAgainWhatIsThere: under running nodes, a replica that is a moment behind takes the
 // archive's place, or a copy of before does. What the board has still is archived again; a loss, told once, is only
 // what had left the board since.
@@ -201,9 +214,7 @@ func TestAnArchiveOfAnotherBoardIsLeftAtOnce(t *testing.T) {
 			s.T.Fatal(err)
 		}
 		for range 2 {
-			if err := <-s.errs; !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "another board") {
-				s.T.Errorf("a node ended with %v, want a conflict", err)
-			}
+			s.wantEnd("another board")
 		}
 	})
 }
@@ -216,9 +227,7 @@ func TestANodeEndsWhoseBoardIsArchivedElsewhere(t *testing.T) {
 			s.T.Fatal(err)
 		}
 		for range 2 {
-			if err := <-s.errs; !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "to b") {
-				s.T.Errorf("a node ended with %v, want a conflict", err)
-			}
+			s.wantEnd("to b")
 		}
 	})
 }
