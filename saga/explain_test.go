@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -346,6 +347,30 @@ func TestAnExplanationCountsAGatewaysNoes(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := r.left("outbox"); len(got) != 0 {
 			t.Errorf("left: %q", got)
+		}
+	})
+}
+
+// hangs is a gateway that takes commands and answers nothing.
+type hangs struct{}
+
+func (hangs) RoundTrip(req *http.Request) (*http.Response, error) {
+	<-req.Context().Done()
+	return nil, req.Context().Err()
+}
+
+// TestAGatewayThatHangsIsToldAfterTheFirstAttempt: its attempts take long, and the pauses between are short at first.
+func TestAGatewayThatHangsIsToldAfterTheFirstAttempt(t *testing.T) {
+	bubble(t, func(r *rig) {
+		def := machineOf("s", sends)
+		def.Commands = []string{"tell"}
+		r.apply(shop, def)
+		defer r.work(saga.WorkerConfig{Gateway: saga.GatewayConfig{URL: "http://gateway/", Timeout: 5 * time.Second, Client: &http.Client{Transport: hangs{}}}})()
+		r.publish(shop, goes("1", `{"id":"1"}`))
+		time.Sleep(7 * time.Second)
+		x, err := r.engine.Explain(r.Context(), shop, "s", "1")
+		if err != nil || len(x.Unsent) != 1 || x.Unsent[0].Attempts != 1 || !strings.Contains(x.Unsent[0].Error, "in time") {
+			t.Errorf("got %+v, %v", x, err)
 		}
 	})
 }

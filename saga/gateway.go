@@ -119,6 +119,7 @@ func (g *gateways) wait(ctx context.Context) error {
 // when it refuses or is given up; the context's own.
 func (g *gateways) submit(ctx context.Context, tenant string, w *outgoing, failed func(wait time.Duration, err error)) error {
 	policy := w.Gateway.Filled()
+	begun := g.now()
 	for wait := pauseMin; ; wait = min(2*wait, policy.MaxBackoff.Time()) {
 		after, err := g.post(ctx, tenant, &w.WorkItem)
 		g.give()
@@ -137,7 +138,7 @@ func (g *gateways) submit(ctx context.Context, tenant string, w *outgoing, faile
 				w.tries, now.Sub(w.since).Truncate(time.Second), unaddressed(err)), answered: true, gaveUp: true}
 		}
 		g.text.Log(ctx, again(wait), "the gateway did not take a command; it is tried again", "command", w.ID, "saga", w.Saga, "err", err)
-		failed(wait, err)
+		failed(max(wait, now.Sub(begun)), err)
 		if err := pause.For(ctx, min(left, max(wait, min(after, time.Minute)))); err != nil {
 			return err
 		}

@@ -348,8 +348,8 @@ func (r *relay) commit(ctx context.Context, b *board.Batch) error {
 func (r *relay) deliver(ctx context.Context, w outgoing) {
 	r.busy.Go(func() {
 		counts := w.Gateway != nil && w.Gateway.Attempts > 0
-		no := r.s.gateways.submit(ctx, r.s.name, &w, func(wait time.Duration, err error) {
-			if wait >= noteAfter || counts {
+		no := r.s.gateways.submit(ctx, r.s.name, &w, func(lasts time.Duration, err error) {
+			if lasts >= noteAfter || counts {
 				r.noteTry(ctx, &w, err)
 			}
 		})
@@ -377,8 +377,8 @@ func (r *relay) deliver(ctx context.Context, w outgoing) {
 	})
 }
 
-// noteAfter is from what pause on it is written down that a gateway does not take
-// an item: an outage of a second is not worth it, unless its attempts are counted.
+// noteAfter is for how long a gateway does not take an item until that is written down: an outage
+// of a second is not worth it, unless its attempts are counted.
 const noteAfter = time.Second
 
 // noteTry writes down, for people and for the next who has the partition, that a gateway did not take an
