@@ -81,7 +81,7 @@ func (r *round) step(ctx context.Context) error {
 	case r.state.NextMs > r.now.UnixMilli(): // a round was done again by hand, say
 		return r.commit(ctx, r.batch().SetAlarm(r.alarm.Name, time.UnixMilli(r.state.NextMs)))
 	}
-	if held := r.held(); held != "" {
+	if held := r.u.held(domain.TenantID(r.alarm.Space), r.def, r.part); held != "" {
 		r.state.Held = held
 		return r.write(ctx, r.batch().SetAlarm(r.alarm.Name, r.now.Add(min(roundHeld, r.def.EveryOr().Time()))))
 	}
@@ -91,13 +91,12 @@ func (r *round) step(ctx context.Context) error {
 	return r.begin(ctx)
 }
 
-// held says why no round may begin.
-func (r *round) held() string {
-	tenant := domain.TenantID(r.alarm.Space)
-	if by, yes := r.u.bans.Routine(domain.BanExec, tenant, r.name, domain.InstanceName(r.name, r.part)); yes {
+// held says which ban lets no round of an instance begin.
+func (u *Routines) held(tenant domain.TenantID, r *domain.Routine, p domain.RoutinePart) string {
+	if by, yes := u.bans.Routine(domain.BanExec, tenant, r.Name, domain.InstanceName(r.Name, p)); yes {
 		return by.Text()
 	}
-	if err := r.u.bans.CreateOf(tenant, r.def.ScriptType); err != nil {
+	if err := u.bans.CreateOf(tenant, r.ScriptType); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -195,6 +195,9 @@ func (u *Routines) Show(ctx context.Context, tenant domain.TenantID, name string
 	for i, p := range parts(r) {
 		state := layout.DecodeInstance(recs[i])
 		state.Name = domain.InstanceName(name, p)
+		if held := u.held(tenant, r, p); held != "" && state.Job == "" { // the record has it once the next round is due
+			state.Held = held
+		}
 		r.Instances = append(r.Instances, state)
 	}
 	return r, u.underWay(ctx, tenant, r)

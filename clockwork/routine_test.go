@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -308,6 +309,31 @@ func TestABanLeavesRoundsOut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestABanIsSaidOfARoutineThatRests: not only once its next round is due.
+func TestABanIsSaidOfARoutineThatRests(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		c := newCounter()
+		n := startRoutines(t, b, "n0/a", c)
+		defer n.stop()
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 3600 }))
+		time.Sleep(time.Minute)
+		scope := domain.BanScope{Kind: domain.BanRoutine, Context: 1, Name: "sync"}
+		for _, held := range []bool{true, false} {
+			if held {
+				if _, err := ban.New(b).Set(t.Context(), domain.Ban{BanScope: scope, Level: domain.BanExec, By: 1, Reason: "loud"}); err != nil {
+					t.Fatal(err)
+				}
+			} else if _, err := ban.New(b).Lift(t.Context(), scope); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			if i := show(t, n, "sync").Instances[0]; len(c.of("sync")) != 1 || strings.Contains(i.Held, "loud") != held || i.NextMs == 0 {
+				t.Errorf("banned %v: got %d rounds, %+v", held, len(c.of("sync")), i)
+			}
+		}
+	})
 }
 
 // TestRoundsGoOnWhenNodesDie kills one of two nodes at every commit of a round:

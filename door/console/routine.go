@@ -86,7 +86,7 @@ func (v *visit) routineSentence(r *domain.Routine) *sentence {
 	default:
 		s.Text = upper(who+strings.TrimRight(why, ".")) + "."
 	}
-	if i.Job == "" && !r.Paused && i.NextMs > v.now.UnixMilli() {
+	if i.Job == "" && !r.Paused && i.Held == "" && i.NextMs > v.now.UnixMilli() {
 		s.Next = "the next round begins in " + v.at(i.NextMs).Ago
 	} else if st.Word == "failing" && i.Job != "" {
 		s.Next = roundUnderWay(i)
