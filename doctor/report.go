@@ -195,7 +195,14 @@ func (c *Report) routines(list []*domain.Routine, now time.Time) {
 			case StartHeld, StartLate:
 				tell(at.Name, "no round begins: %s", why)
 			case StartRefused:
-				tell(at.Name, "the last round failed, and %d before it since the last good one: %s; see `ramet job logs %s`", max(at.Failures-1, 0), why, at.LastJob)
+				failed, see := "the last round failed", ""
+				if before := at.Failures - 1; before > 0 {
+					failed = fmt.Sprintf("the last %d rounds failed", before+1)
+				}
+				if at.LastJob != "" { // one that was refused made none
+					see = "; see `ramet job logs " + at.LastJob + "`"
+				}
+				tell(at.Name, "%s: %s%s", failed, why, see)
 			}
 		}
 	}

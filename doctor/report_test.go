@@ -368,10 +368,15 @@ func TestDoctorNamesRoutinesThatDoNotGoRound(t *testing.T) {
 	if want := []string{"routine rests", "routine fails", "routine held", "routine late"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
-	for _, want := range []string{"ramet routine resume rests", "and 1 before it", "exit 1", "ramet job logs job:0:7", "no node serves v", "has not begun"} {
+	for _, want := range []string{"ramet routine resume rests",
+		"the last 2 rounds failed: exit 1", "ramet job logs job:0:7", "no node serves v", "has not begun"} {
 		if !strings.Contains(texts, want) {
 			t.Errorf("got %s, want %q in it", texts, want)
 		}
+	}
+	refused := of("refused", domain.RoutineInstance{Round: 1, Failures: 1, Error: "no such type"})
+	if _, texts := told([]*domain.Routine{refused}); texts != "the last round failed: no such type\n" {
+		t.Errorf("of a round that made no job: got %q", texts)
 	}
 	if names, texts = told(slices.Repeat(list, 3)); len(names) != routinesTold+1 || !strings.Contains(texts, "7 more") {
 		t.Errorf("of twelve got %v: %s", names, texts)
