@@ -28,6 +28,9 @@ func (c Caller) ListRoutines(ctx context.Context, p api.ListRoutinesParams) (lis
 	if list.Routines, err = c.api.parts.Routines.List(ctx, p.Context); err != nil {
 		return list, err
 	}
+	if err = c.untaken(ctx, p.Context, list.Routines...); err != nil {
+		return list, err
+	}
 	if c.who.Operates(domain.VerbInspect, c.group) {
 		list.System, err = c.api.parts.Routines.Maintenance(ctx)
 	}
@@ -41,6 +44,27 @@ func (c Caller) hideEnv(t domain.Tenant, r *domain.Routine) {
 		return
 	}
 	redact(r.Env)
+}
+
+// untaken says of instances whose round has not failed yet that no job of theirs is made, as nobody knows the
+// type of their script: a round that begins has the number of a job before that is refused.
+func (c Caller) untaken(ctx context.Context, tenant domain.TenantID, list ...*domain.Routine) error {
+	if len(list) == 0 {
+		return nil
+	}
+	lacks, err := c.api.parts.Jobs.Lacks(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		why, refused := lacks(&domain.Job{ContextID: tenant, ScriptType: r.ScriptType, Affinity: r.Affinity})
+		for i := range r.Instances {
+			if at := &r.Instances[i]; refused && !r.Paused && at.Held == "" && at.Error == "" {
+				at.Job, at.BeganMs, at.Held = "", 0, why
+			}
+		}
+	}
+	return nil
 }
 
 // ApplyRoutine makes a routine in the caller's name, or changes it.
@@ -59,6 +83,7 @@ func (c Caller) ApplyRoutine(ctx context.Context, p api.RoutineApplyParams) (*do
 	})
 	if err == nil { // where the request is a repeated one, others may have changed it since
 		c.hideEnv(t, r)
+		err = c.untaken(ctx, p.Context, r)
 	}
 	return r, err
 }
@@ -72,6 +97,7 @@ func (c Caller) ShowRoutine(ctx context.Context, p api.RoutineParams) (*domain.R
 	r, err := c.api.parts.Routines.Show(ctx, p.Context, p.Name)
 	if err == nil {
 		c.hideEnv(t, r)
+		err = c.untaken(ctx, p.Context, r)
 	}
 	return r, err
 }
@@ -86,6 +112,7 @@ func (c Caller) onRoutine(ctx context.Context, verb domain.Verb, p api.RoutinePa
 	r, err := do(ctx, p.Context, p.Name)
 	if err == nil {
 		c.hideEnv(t, r)
+		err = c.untaken(ctx, p.Context, r)
 	}
 	return r, err
 }

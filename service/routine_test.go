@@ -7,9 +7,41 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/work"
 )
+
+// TestARoutineSaysThatItsTypeIsUnknown: its round begins, with the number of a job that is refused.
+func TestARoutineSaysThatItsTypeIsUnknown(t *testing.T) {
+	r := newRigOf(t, work.Config{Served: func(typ domain.ScriptType) bool { return typ != "nope" }})
+	in := api.RoutineApplyParams{Context: house, Routine: domain.Routine{Name: "sync", Script: "x", ScriptType: "nope"}}
+	made, err := r.api.As(admin).ApplyRoutine(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := domain.RoutineInstance{Round: 1, Job: "job:10:2", BeganMs: 5}
+	set := board.Batch{Space: layout.SpaceOf(house)}
+	set.Set(layout.RoutineInstance("sync", domain.RoutinePart{Scale: 1}), layout.EncodeInstance(begun)...)
+	if err := r.board.Commit(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := r.api.As(reader).ShowRoutine(t.Context(), api.RoutineParams{Context: house, Name: "sync"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := r.api.As(reader).ListRoutines(t.Context(), api.ListRoutinesParams{Context: house})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, is := range map[string]*domain.Routine{"applied": made, "shown": shown, "listed": list.Routines[0]} {
+		if at := is.Instances[0]; !strings.Contains(at.Held, `"nope"`) || at.Job != "" || at.BeganMs != 0 {
+			t.Errorf("%s: got %+v, want why no round begins", name, at)
+		}
+	}
+}
 
 func TestRoutinesByTheirCallers(t *testing.T) {
 	r := newRig(t)
