@@ -53,8 +53,16 @@ func (x *run) cutLog(b *board.Batch, over int) {
 	for over += noteBytes; cut < len(lines) && over > 0; cut++ {
 		over -= len(lines[cut])
 	}
-	note := x.note(fmt.Sprintf("log cut: %d lines are missing here, because the board takes only so much in one commit", cut))
+	note := x.note(fmt.Sprintf("log cut: %s missing here, because the board takes only so much in one commit", linesAre(cut)))
 	b.Ops[i].Items = append([]string{note}, lines[cut:]...)
+}
+
+// linesAre counts lines.
+func linesAre(n int) string {
+	if n == 1 {
+		return "1 line is"
+	}
+	return fmt.Sprintf("%d lines are", n)
 }
 
 // noteBytes is room for a line that says that the log was cut.

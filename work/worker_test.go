@@ -715,7 +715,8 @@ func TestAnEndIsTakenWhateverNumbersItsLinesHave(t *testing.T) {
 		r.submit(mail(1, "x", retries(1)))
 		a := h.claim(1, 0)[0]
 		if _, err := h.finish(end(a, domain.VerdictFailed, func(e *domain.AttemptEnd) {
-			e.Lines = []domain.LogLine{{Line: "first", N: 1}, {Line: "lost", N: 1_795_000_000}, {Line: "last", N: 2}, {Line: "lost", N: math.MaxInt64}}
+			e.Lines = []domain.LogLine{{Line: "first", N: 1}, {Line: "lost", N: 1_795_000_000},
+				{Line: "lost", N: 1_795_000_001}, {Line: "last", N: 2}, {Line: "lost", N: math.MaxInt64}}
 		})); err != nil {
 			t.Fatal(err)
 		}
@@ -727,7 +728,8 @@ func TestAnEndIsTakenWhateverNumbersItsLinesHave(t *testing.T) {
 		for _, l := range logs {
 			got = append(got, l.Line)
 		}
-		want := []string{"first", "last", "2 lines are missing here: their n is too far beyond the last that came"}
+		want := []string{"first", "2 lines are missing here: their n are too far beyond the last that came", "last",
+			"1 line is missing here: its n is too far beyond the last that came"}
 		if diff := cmp.Diff(want, got[:min(len(got), len(want))]); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

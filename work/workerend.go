@@ -111,21 +111,27 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 }
 
 // lastLines adds to the log of a run the lines that came with its end. Where the number of one is refused the end is
-// taken all the same, without it: it would come again as it is, until its lease was over and the job lost.
+// taken all the same, with a line that says that it is missing: it would come again as it is, until its lease was over and the
+// job lost.
 func (x *run) lastLines(seen logSeen, lines []domain.LogLine) error {
-	fits := slices.DeleteFunc(slices.Clone(lines), func(l domain.LogLine) bool {
-		_, err := seen.unseen([]domain.LogLine{l})
-		return err != nil
-	})
-	fresh, err := seen.unseen(fits)
-	if err != nil {
-		return err
+	var fits []domain.LogLine
+	missing := map[int]int{} // how many before the line of that place among those that fit
+	for _, l := range lines {
+		if _, err := seen.unseen([]domain.LogLine{l}); err != nil {
+			missing[len(fits)]++
+			continue
+		}
+		fits = append(fits, l)
 	}
-	for _, l := range fresh {
-		x.log.addText(l.Stream, []byte(l.Line))
-	}
-	if n := len(lines) - len(fits); n > 0 {
-		x.log.add("ramet", fmt.Appendf(nil, "%d lines are missing here: their n is too far beyond the last that came", n))
+	for i := range len(fits) + 1 {
+		if n := missing[i]; n == 1 {
+			x.log.add("ramet", []byte("1 line is missing here: its n is too far beyond the last that came"))
+		} else if n > 0 {
+			x.log.add("ramet", fmt.Appendf(nil, "%d lines are missing here: their n are too far beyond the last that came", n))
+		}
+		if i < len(fits) && seen.take(fits[i].N) {
+			x.log.addText(fits[i].Stream, []byte(fits[i].Line))
+		}
 	}
 	return nil
 }

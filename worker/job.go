@@ -240,6 +240,9 @@ func marked(missing int, lines []domain.LogLine) []domain.LogLine {
 		return lines
 	}
 	mark := domain.LogLine{Stream: "stderr", Line: fmt.Sprintf("%d lines are missing here: they could not be sent", missing)}
+	if missing == 1 {
+		mark.Line = "1 line is missing here: it could not be sent"
+	}
 	if len(lines) > 0 {
 		mark.N = lines[0].N - 1 // it stands for those before
 	}

@@ -156,7 +156,8 @@ const bytesOf = (lines: LogLine[]): number => lines.reduce((n, l) => n + Buffer.
 /** Lines behind one that says how many are missing before them. */
 const marked = (missing: number, lines: LogLine[]): LogLine[] => {
   if (missing === 0) return lines;
-  const mark: LogLine = { stream: "stderr", line: `${missing} lines are missing here: they could not be sent` };
+  const what = missing === 1 ? "1 line is missing here: it" : `${missing} lines are missing here: they`;
+  const mark: LogLine = { stream: "stderr", line: `${what} could not be sent` };
   // It stands for those before.
   return [lines[0]?.n === undefined ? mark : { ...mark, n: lines[0].n - 1 }, ...lines];
 };

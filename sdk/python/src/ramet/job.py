@@ -243,7 +243,8 @@ def _marked(missing: int, lines: list[wire.LogLine]) -> list[wire.LogLine]:
     """Put lines behind one that says how many are missing before them."""
     if not missing:
         return lines
-    mark: wire.LogLine = {"stream": "stderr", "line": f"{missing} lines are missing here: they could not be sent"}
+    what = "1 line is missing here: it" if missing == 1 else f"{missing} lines are missing here: they"
+    mark: wire.LogLine = {"stream": "stderr", "line": f"{what} could not be sent"}
     if lines and "n" in lines[0]:
         mark["n"] = lines[0]["n"] - 1  # it stands for those before
     return [mark, *lines]
