@@ -142,6 +142,14 @@ func (t *table) field(name string, value any) {
 	}
 }
 
+// paragraph is a field whose text has lines, each below the other; it is never left out.
+func (t *table) paragraph(name, text string) {
+	for part := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		t.lines = append(t.lines, line{[]string{name, visible(part)}, true})
+		name = ""
+	}
+}
+
 // flush writes the lines. On a terminal that is too narrow for them cells become shorter,
 // but for those by which things are called; where that is not enough each row becomes
 // a block of lines, so that nothing breaks in the middle of a column.

@@ -117,7 +117,7 @@ func routineTable(t *table, r *domain.Routine, now time.Time) {
 	t.field("timeout", nonzero(r.Timeout.Time()))
 	t.field("priority", r.Priority)
 	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
-		t.field("param "+visible(name), r.Params[name])
+		t.paragraph("param "+visible(name), r.Params[name])
 	}
 	for _, i := range r.Instances {
 		t.field("instance", i.Name)
@@ -125,7 +125,11 @@ func routineTable(t *table, r *domain.Routine, now time.Time) {
 		t.field("  job", i.Job)
 		t.field("  last job", i.LastJob)
 		t.field("  began", clock(i.BeganMs))
-		t.field("  ended", clock(i.EndedMs))
+		ended := "  ended"
+		if i.Job != "" { // that of the round before
+			ended = "  last ended"
+		}
+		t.field(ended, clock(i.EndedMs))
 		t.field("  next", clock(i.NextMs))
 		t.field("  failures", i.Failures)
 		t.field("  error", i.Error)
