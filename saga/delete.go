@@ -3,6 +3,7 @@ package saga
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -44,31 +45,50 @@ func (e *Engine) Delete(ctx context.Context, tenant domain.TenantID, saga string
 			return domain.SagaDeleted{}, err
 		}
 	}
-	out := domain.SagaDeleted{Saga: saga}
-	out.Versions, err = d.run(ctx, force)
-	out.Instances, out.DeadLetters = d.instances, d.deadLetters
-	if err != nil {
+	if err := d.run(ctx, force); err != nil {
+		d.note(ctx)
 		return domain.SagaDeleted{}, errors.Join(err, d.release(ctx))
 	}
+	out := domain.SagaDeleted{Saga: saga, Versions: d.versions, Instances: d.instances, DeadLetters: d.deadLetters}
 	e.text.Info("saga deleted", "context", uint32(tenant), "saga", saga, "versions", out.Versions, "instances", out.Instances, "dead_letters", out.DeadLetters)
 	return out, d.release(ctx)
 }
 
 // deletion holds all partitions of a saga, so that nobody moves what it deletes.
 type deletion struct {
-	e           *Engine
-	tenant      domain.TenantID
-	saga        string
-	name        string // the context's, as keys have it
-	keys        layout.SagaKeys
-	space       board.Space
-	owner       string
-	stored      bool      // there is a definition
-	shards      []shardOf // that there are, or were
-	tokens      []int64   // by which the first of them are held
-	outboxes    []string
-	instances   int
-	deadLetters int
+	e        *Engine
+	tenant   domain.TenantID
+	saga     string
+	name     string // the context's, as keys have it
+	keys     layout.SagaKeys
+	space    board.Space
+	owner    string
+	stored   bool      // there is a definition
+	shards   []shardOf // that there are, or were
+	tokens   []int64   // by which the first of them are held
+	outboxes []string
+	placed   bool // it has positions
+
+	// What was deleted, also by one before that was cut off.
+	versions, instances, deadLetters int
+}
+
+// deletedField is the field of the positions that has what a deletion which was cut off has deleted.
+const deletedField = "deleted"
+
+// note writes down what is deleted, for the answer of the one that ends it. Nothing depends on it.
+func (d *deletion) note(ctx context.Context) {
+	if !d.placed || d.versions == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteWait)
+	defer cancel()
+	b := board.Batch{Space: d.space}
+	b.Set(d.keys.Checkpoint(d.saga), board.Field{Name: deletedField,
+		Value: plainJSON(domain.SagaDeleted{Saga: d.saga, Versions: d.versions, Instances: d.instances, DeadLetters: d.deadLetters})})
+	if err := d.commit(ctx, &b); err != nil {
+		d.e.text.Debug("what is deleted of a saga is not written down", "saga", d.saga, "err", err)
+	}
 }
 
 // deletion finds out what there is of a saga.
@@ -91,7 +111,11 @@ func (e *Engine) deletion(ctx context.Context, tenant domain.TenantID, saga stri
 		return nil, missing
 	}
 	d := &deletion{e: e, tenant: tenant, saga: saga, name: name, keys: layout.SagaKeys{Tenant: name}, space: layout.SpaceOf(tenant),
-		owner: "delete:" + rand.Text(), stored: missing == nil, outboxes: at.indexes(layout.SagaKeys{Tenant: name}, saga)}
+		owner: "delete:" + rand.Text(), stored: missing == nil, outboxes: at.indexes(layout.SagaKeys{Tenant: name}, saga),
+		placed: len(at.list) > 0}
+	if was := (domain.SagaDeleted{}); !d.stored && json.Unmarshal([]byte(at.rec.Get(deletedField)), &was) == nil {
+		d.versions, d.instances, d.deadLetters = was.Versions, was.Instances, was.DeadLetters
+	}
 	counts := map[int]bool{}
 	if d.stored {
 		counts[max(newest.Definition.Partitions, 1)] = true
@@ -107,11 +131,11 @@ func (e *Engine) deletion(ctx context.Context, tenant domain.TenantID, saga stri
 	return d, nil
 }
 
-// run deletes all there is, and returns how many versions there were.
-func (d *deletion) run(ctx context.Context, force bool) (versions int, err error) {
+// run deletes all there is.
+func (d *deletion) run(ctx context.Context, force bool) (err error) {
 	// Nobody takes it up any more; who has it is told.
 	if err := d.e.list(ctx, d.tenant, d.saga, ""); err != nil {
-		return 0, err
+		return err
 	}
 	d.e.refresh(d.tenant, d.saga)
 	err = d.occupy(ctx)
@@ -119,45 +143,45 @@ func (d *deletion) run(ctx context.Context, force bool) (versions int, err error
 		err = d.checkEnded(ctx) // again, now that nobody moves them
 	}
 	if err == nil && d.stored {
-		versions, err = d.e.store.Delete(ctx, d.tenant, d.saga) // first: it fails where somebody has applied another
+		d.versions, err = d.e.store.Delete(ctx, d.tenant, d.saga) // first: it fails where somebody has applied another
 	}
 	if err != nil && d.stored {
 		// No instance is deleted yet, and the newest version is there: it goes on.
-		return 0, errors.Join(err, d.e.settle(precondition.Without(context.WithoutCancel(ctx)), d.tenant, d.name, d.saga, beginning{}))
+		return errors.Join(err, d.e.settle(precondition.Without(context.WithoutCancel(ctx)), d.tenant, d.name, d.saga, beginning{}))
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if err := d.clear(ctx, d.keys.Instances(d.saga), d.dropInstance); err != nil {
-		return 0, err
+		return err
 	}
 	for _, kind := range domain.DeadKinds {
 		if err := d.clear(ctx, d.keys.Deads(kind), d.dropDeadLetters(force)); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	// Else a saga of that name would pass over what this one had.
 	if err := d.clear(ctx, d.keys.Seen(d.saga, ""), func(b *board.Batch, key string, _ board.Record) error { b.Delete(key); return nil }); err != nil {
-		return 0, err
+		return err
 	}
 	for _, index := range d.outboxes {
 		if err := d.dropOutbox(ctx, index); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	for _, s := range d.shards {
 		for _, n := range read {
 			if err := d.e.log.Drop(ctx, n, consumerName(s, n)); err != nil {
-				return 0, err
+				return err
 			}
 		}
 	}
 	// A worker that did not know yet may have put it into the index again.
 	if err := d.e.list(ctx, d.tenant, d.saga, ""); err != nil {
-		return 0, err
+		return err
 	}
 	b := board.Batch{Space: d.space} // last: by it the rest is found
-	return versions, d.commit(ctx, b.Delete(d.keys.Checkpoint(d.saga)))
+	return d.commit(ctx, b.Delete(d.keys.Checkpoint(d.saga)))
 }
 
 // checkEnded looks for an instance that has not ended.

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga"
 	"github.com/ramet-run/ramet/saga/definition"
+	"github.com/ramet-run/ramet/stream"
 )
 
 // left are the keys of a context, without what its definitions and contexts are.
@@ -191,6 +192,37 @@ func TestADeletionThatWasCutOffIsFinishedByAnother(t *testing.T) {
 		got, err := r.engine.Delete(r.Context(), shop, "order", true)
 		if want := (domain.SagaDeleted{Saga: "order", Instances: 1}); err != nil || got != want {
 			t.Errorf("got %+v, %v", got, err)
+		}
+		if got := r.left(everything...); len(got) != 0 {
+			t.Errorf("left: %q", got)
+		}
+	})
+}
+
+// stuck is a way to streams on which no consumer can be dropped.
+type stuck struct{ stream.Log }
+
+func (stuck) Drop(context.Context, domain.StreamName, string) error {
+	return domain.Unavailablef("away")
+}
+
+// TestADeletionThatIsDoneAgainTellsWhatIsDeleted: also what went before it was cut off.
+func TestADeletionThatIsDoneAgainTellsWhatIsDeleted(t *testing.T) {
+	bubble(t, func(r *rig) {
+		drain := r.work(saga.WorkerConfig{})
+		r.apply(shop, order())
+		time.Sleep(5 * time.Second)
+		r.publish(shop, placed("1", `{"order":"1","total":1,"wait":true}`))
+		time.Sleep(5 * time.Second)
+		drain()
+		for range 2 {
+			if _, err := r.newEngine(r.board, stuck{r.log}).Delete(r.Context(), shop, "order", true); !errors.Is(err, domain.ErrUnavailable) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		got, err := r.engine.Delete(r.Context(), shop, "order", true)
+		if want := (domain.SagaDeleted{Saga: "order", Versions: 1, Instances: 1}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		if got := r.left(everything...); len(got) != 0 {
 			t.Errorf("left: %q", got)
