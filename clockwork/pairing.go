@@ -27,11 +27,11 @@ import (
 // is that far behind. One step ahead is what a crash between the two leaves, or a board
 // that lost less than a step: then the numbers say which, for the archive has none that
 // its board has not given out, but for those that their callers have chosen.
-
+//
 // They go on with that as long as they live, for either may be set back under running nodes. An
 // archive of which a replica took the place may have lost its last moment, as well as all that
 // came since yesterday: what the board has still is archived again, and lost is what had left the
-// board since the last end up to which the archive says that it has them all.
+// board since the last end up to which the archive says that it has them all: docs/decisions/0075.
 
 const (
 	markBoard = "board" // whose archive it is: the id of the board
