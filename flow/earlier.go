@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/condition"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/template"
 )
@@ -21,16 +22,19 @@ type sought struct {
 	all bool
 }
 
-// soughtBy are those of Rhai expressions. One that cannot be read has none, and says so where
-// it is evaluated.
-func soughtBy(expressions ...string) (of sought) {
+// has reports whether a step is among them.
+func (of sought) has(step string) bool { return of.all || slices.Contains(of.names, step) }
+
+// soughtBy are those of Rhai expressions over the names that steps have. What cannot be read
+// here finds all steps, never none: whoever evaluates it says what is wrong with it.
+func soughtBy(compile func(string) (*condition.Condition, error), expressions ...string) (of sought) {
 	for _, text := range expressions {
 		if !strings.Contains(text, "needs") {
 			continue
 		}
-		c, err := blueprint.CompileUntil(text)
+		c, err := compile(text)
 		if err != nil {
-			continue
+			return sought{all: true}
 		}
 		names, all := c.Takes("needs")
 		of.names, of.all = append(of.names, names...), of.all || all
@@ -45,7 +49,7 @@ func soughtByList(s *domain.Step) sought {
 		text, _ := s.Matrix.Axis(axis)
 		expressions = append(expressions, text)
 	}
-	return soughtBy(expressions...)
+	return soughtBy(blueprint.CompileEach, expressions...)
 }
 
 // soughtByCall are those of the templates of a flow that a step makes.

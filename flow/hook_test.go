@@ -136,6 +136,29 @@ func TestAHookFindsWhatStepsHaveLeft(t *testing.T) {
 	})
 }
 
+// TestAHooksPayloadFindsWhatStepsHaveLeft also where it names what only hooks have.
+func TestAHooksPayloadFindsWhatStepsHaveLeft(t *testing.T) {
+	for _, payload := range []string{
+		"needs.a.result.x", "#{text: hook.text, x: needs.a.result.x}", "#{day: params.day, on: hook.on, x: needs.a.result.x}", "#{on: hook.on, all: needs}",
+	} {
+		t.Run(payload, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				b := blueprint(step("a", "set x 1"), step("b", "fail no luck", needs("a")))
+				b.On = &domain.Hooks{Failed: &domain.Hook{Effect: &domain.EffectCall{Target: "chat", Payload: payload}}}
+				id := r.submit(flow.Request{Plan: b})
+				r.want(id, domain.FlowFailed)
+				j := r.called(id)[domain.HookFailed]
+				if j == nil || j.Needs["a"].Result["x"] != "1" {
+					t.Fatalf("the hook is %+v", j)
+				}
+				if _, told := j.Needs["b"]; told != strings.HasSuffix(payload, "needs}") {
+					t.Errorf("it was told %+v", j.Needs)
+				}
+			})
+		})
+	}
+}
+
 func TestAHookChangesNothingOfItsFlow(t *testing.T) {
 	bubble(t, func(r *rig) {
 		b := hooked(step("a", ""))

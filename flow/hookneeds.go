@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -29,7 +30,7 @@ func (e *Engine) hookNeeds(ctx context.Context, p ref, v *domain.FlowView, c cal
 	needs, room := map[string]domain.Need{}, domain.MaxHookResult
 	for _, i := range toldSteps(v) {
 		step := &v.Steps[i]
-		if !of.all && !slices.Contains(of.names, step.Name) {
+		if !of.has(step.Name) {
 			continue
 		}
 		n := domain.Need{State: string(step.Status)}
@@ -56,7 +57,7 @@ func soughtByHook(h *domain.Hook) sought {
 	if h.Effect == nil {
 		return sought{all: true}
 	}
-	of := soughtBy(h.Effect.Payload)
+	of := soughtBy(blueprint.CompileHook, h.Effect.Payload)
 	of.names = append(of.names, soughtByTemplates(slices.Collect(maps.Values(h.Effect.Params))...).names...)
 	return of
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -241,7 +242,7 @@ func (t *tending) answerWhens(ctx context.Context, plan *Plan, s *seen, v *verdi
 		if until {
 			text, answers = step.Repeat.Until, f.Untils
 		}
-		needs, err := t.needed(ctx, plan, s, v, i, soughtBy(text))
+		needs, err := t.needed(ctx, plan, s, v, i, soughtBy(blueprint.CompileUntil, text))
 		var result map[string]string
 		if err == nil && until {
 			result, err = t.newest(ctx, plan, s, v, i)

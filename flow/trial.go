@@ -160,11 +160,11 @@ func (p *trialPlay) round(ctx context.Context, f Facts) (Decisions, error) {
 		}
 		for _, i := range d.AskUntil {
 			text := p.plan.Steps[i].Repeat.Until
-			f.Untils[i] = evalUntil(ctx, text, stepParams(p.plan, i, p.added), p.needs(i, next.Sums.Told, at, soughtBy(text)), p.single[i], at(i).Round)
+			f.Untils[i] = evalUntil(ctx, text, stepParams(p.plan, i, p.added), p.needs(i, next.Sums.Told, at, soughtBy(blueprint.CompileUntil, text)), p.single[i], at(i).Round)
 		}
 		for _, i := range d.Ask {
 			text := p.plan.Steps[i].When
-			f.Whens[i] = evalWhen(ctx, text, stepParams(p.plan, i, p.added), p.needs(i, next.Sums.Told, at, soughtBy(text)))
+			f.Whens[i] = evalWhen(ctx, text, stepParams(p.plan, i, p.added), p.needs(i, next.Sums.Told, at, soughtBy(blueprint.CompileUntil, text)))
 			if f.Whens[i].Err == "" {
 				p.out.Whens[p.plan.Steps[i].Name] = f.Whens[i].Holds
 			}

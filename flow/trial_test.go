@@ -131,7 +131,7 @@ name: hooked
 params: {day: monday}
 on:
   failed: {effect: {target: chat, params: {text: "${hook_reason} on ${params.day}: ${needs.load.rows} rows"}}}
-  errored: {effect: {target: chat, payload: '#{why: needs.send.state, rows: parse_int(needs.load.result.rows)}'}}
+  errored: {effect: {target: chat, payload: '#{why: needs.send.state, on: hook.on, rows: parse_int(needs.load.result.rows)}'}}
   succeeded: {script: x, script_type: shell, params: {how: well}}
 steps:
   - {name: load, script: x, script_type: shell}
@@ -139,7 +139,7 @@ steps:
 `
 	load := trial.End{End: trial.Succeeded, Result: map[string]string{"rows": "7"}}
 	for end, want := range map[string]string{
-		trial.Failed: `{"text":"failed on monday: 7 rows"}`, trial.Errored: `{"rows":7,"why":"errored"}`, trial.Succeeded: "",
+		trial.Failed: `{"text":"failed on monday: 7 rows"}`, trial.Errored: `{"on":"errored","rows":7,"why":"errored"}`, trial.Succeeded: "",
 	} {
 		p := playText(t, text, trial.Ask{}, map[string]trial.End{"load": load, "send": {End: end}})
 		if h := p.Hook; h == nil || h.On != end || string(h.Payload) != want || h.Fault != "" || h.Params["day"] != "monday" ||

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/blueprint/trial"
@@ -23,15 +24,15 @@ func (p *trialPlay) callHook(ctx context.Context, reason domain.FlowReason) {
 	if reason != domain.FlowSucceeded {
 		v.Error = p.out.Why
 	}
-	needs := map[string]needed{}
+	needs, of := map[string]needed{}, soughtByHook(h)
 	for i := range p.plan.Steps {
 		name := p.plan.Steps[i].Name
 		v.Steps = append(v.Steps, domain.StepView{Name: name, Status: p.state.Steps[i].Status, Text: p.state.Steps[i].Text})
 	}
 	at := func(i int) *StepState { return &p.state.Steps[i] }
 	for _, i := range toldSteps(&v) {
-		for name, one := range p.left([]int{i}, at) {
-			needs[name] = one
+		if of.has(v.Steps[i].Name) {
+			maps.Copy(needs, p.left([]int{i}, at))
 		}
 	}
 	v.Params, v.Added = p.plan.Params, p.added
