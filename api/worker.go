@@ -18,8 +18,8 @@ var (
 		Errors:  []error{domain.ErrLimit},
 	}, ClaimParams{WorkerParams: WorkerParams{Context: 7, Worker: "web-1"}, WorkerAsk: domain.WorkerAsk{Types: []domain.ScriptType{"send_mail"}, Max: 16}})
 	WorkerExtend = op[Extended](Operation{
-		Name: "worker.extend", Method: "POST", Path: "/v1/contexts/{context}/workers/{worker}/extend", Right: domain.VerbExtend,
-		Summary: "Renew the leases of a worker's jobs, and learn which are to be stopped.",
+		Name: "worker.extend", Method: "POST", Path: "/v1/contexts/{context}/workers/{worker}/extend", Right: domain.VerbExtend, Waits: true,
+		Summary: "Renew the leases of a worker's jobs, and learn which are to be stopped; wait for the first if asked.",
 		Errors:  []error{domain.ErrLimit},
 	}, ExtendParams{WorkerParams: WorkerParams{Context: 7, Worker: "web-1"}, LeaseMs: 30_000,
 		Jobs: []domain.HeldAttempt{{Caller: 12, ID: 2001, Attempt: 1}}})
@@ -40,6 +40,10 @@ var (
 		Summary: "Add lines to the log of a worker's job.",
 	}, WorkerLogParams{WorkerParams: WorkerParams{Context: 7, Worker: "web-1"}, HeldAttempt: domain.HeldAttempt{Caller: 12, ID: 2001, Attempt: 1},
 		Lines: []domain.LogLine{{Stream: "stdout", Line: "hello"}}})
+	WorkerLeave = op[struct{}](Operation{
+		Name: "worker.leave", Method: "POST", Path: "/v1/contexts/{context}/workers/{worker}/leave", Right: domain.VerbClaim, Again: true,
+		Summary: "Say that a worker stops: it is listed no more.",
+	}, WorkerParams{Context: 7, Worker: "web-1"})
 )
 
 // WorkerParams name a worker: one life of a program, in the name of who is logged in.
@@ -64,6 +68,8 @@ type ExtendParams struct {
 	WorkerParams
 	// LeaseMs is how long the leases are from now on. Default: 30 s.
 	LeaseMs int64 `json:"lease_ms,omitzero"`
+	// WaitMs is how long to wait until one of the worker's jobs is to stop, in milliseconds, at most 30 s. Default: not at all.
+	WaitMs int64 `json:"wait_ms,omitzero"`
 	// Jobs are those in hand, 1..[domain.MaxAssignments].
 	Jobs []domain.HeldAttempt `json:"jobs"`
 }

@@ -22,11 +22,12 @@ func (c *Client) ClaimWork(ctx context.Context, w domain.Worker, ask domain.Work
 	return out.Jobs, err
 }
 
-// ExtendWork renews leases of a worker's jobs, and says of each whether it goes on.
+// ExtendWork renews leases of a worker's jobs, and says of each whether it goes on; it waits, 30 s at most, until one of the worker's jobs is to stop.
 //
 // Errors: as those of ClaimWork.
-func (c *Client) ExtendWork(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
-	out, err := Call(ctx, c, api.WorkerExtend, api.ExtendParams{WorkerParams: workerParams(w), LeaseMs: lease.Milliseconds(), Jobs: held})
+func (c *Client) ExtendWork(ctx context.Context, w domain.Worker, lease, wait time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
+	out, err := Call(ctx, c, api.WorkerExtend,
+		api.ExtendParams{WorkerParams: workerParams(w), LeaseMs: lease.Milliseconds(), WaitMs: wait.Milliseconds(), Jobs: held})
 	return out.States, err
 }
 
@@ -61,6 +62,12 @@ func (c *Client) LogWork(ctx context.Context, w domain.Worker, held domain.HeldA
 // Errors: as those of FinishWork.
 func (c *Client) StepWork(ctx context.Context, w domain.Worker, ask domain.WorkerStep) (domain.WorkerStepAnswer, error) {
 	return Call(ctx, c, api.WorkerStep, api.WorkerStepParams{WorkerParams: workerParams(w), WorkerStep: ask})
+}
+
+// LeaveWork says that a worker stops: it is listed no more. Errors: as those of ClaimWork.
+func (c *Client) LeaveWork(ctx context.Context, w domain.Worker) error {
+	_, err := Call(ctx, c, api.WorkerLeave, workerParams(w))
+	return err
 }
 
 // RegisterWork has jobs of a context be of types that its workers serve, before the first

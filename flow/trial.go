@@ -160,7 +160,8 @@ func (p *trialPlay) round(ctx context.Context, f Facts) (Decisions, error) {
 		}
 		for _, i := range d.AskUntil {
 			text := p.plan.Steps[i].Repeat.Until
-			f.Untils[i] = evalUntil(ctx, text, stepParams(p.plan, i, p.added), p.needs(i, next.Sums.Told, at, soughtBy(blueprint.CompileUntil, text)), p.single[i], at(i).Round)
+			needs := p.needs(i, next.Sums.Told, at, soughtBy(blueprint.CompileUntil, text))
+			f.Untils[i] = evalUntil(ctx, text, stepParams(p.plan, i, p.added), needs, p.single[i], at(i).Round)
 		}
 		for _, i := range d.Ask {
 			text := p.plan.Steps[i].When

@@ -38,6 +38,7 @@ var Operations = []Operation{
 	on(api.WorkerRegister, Caller.RegisterWork),
 	on(api.WorkerClaim, Caller.ClaimWork),
 	on(api.WorkerExtend, Caller.ExtendWork),
+	on(api.WorkerLeave, Caller.LeaveWork),
 	on(api.WorkerFinish, Caller.FinishWork),
 	on(api.WorkerStep, Caller.StepWork),
 	on(api.WorkerLog, Caller.LogWork),

@@ -37,7 +37,7 @@ func (c Caller) ExtendWork(ctx context.Context, p api.ExtendParams) (api.Extende
 		}
 		lease = time.Duration(p.LeaseMs) * time.Millisecond
 	}
-	states, err := c.api.parts.Jobs.ExtendFor(ctx, w, lease, p.Jobs)
+	states, err := c.api.parts.Jobs.ExtendFor(ctx, w, lease, time.Duration(p.WaitMs)*time.Millisecond, p.Jobs)
 	return api.Extended{States: states}, err
 }
 
@@ -78,6 +78,15 @@ func (c Caller) LogWork(ctx context.Context, p api.WorkerLogParams) (struct{}, e
 	w, err := c.worker(ctx, domain.VerbAppendLog, p.WorkerParams)
 	if err == nil {
 		err = c.api.parts.Jobs.LogFor(ctx, w, p.HeldAttempt, p.Lines)
+	}
+	return struct{}{}, err
+}
+
+// LeaveWork takes a worker that stops off the list of runners.
+func (c Caller) LeaveWork(ctx context.Context, p api.WorkerParams) (struct{}, error) {
+	w, err := c.worker(ctx, domain.VerbClaim, p)
+	if err == nil {
+		err = c.api.parts.Jobs.Leave(ctx, w)
 	}
 	return struct{}{}, err
 }

@@ -96,7 +96,7 @@ func (r *Runner) followers() (loops []func(ctx context.Context)) {
 		never := func() <-chan struct{} { return nil }
 		loops = append(loops, func(ctx context.Context) { r.followAffinities(ctx, usual, never) })
 	}
-	return loops
+	return append(loops, r.hear)
 }
 
 // followAffinities keeps claimers' queues to the set until ctx ends. changed is

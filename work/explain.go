@@ -275,7 +275,15 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 		x.Text += "; its script has done its work, and what it left waits until it can be kept: " + storeText(u.Full)
 	}
 	if j.Cancel != "" {
-		x.Text += "; it has been told to stop"
+		open, err := e.untold(ctx, j.LeaseOwner, space, x.Key, j.Attempt)
+		if err != nil {
+			return x, err
+		}
+		told := "; it has been told to stop"
+		if open {
+			told = "; it is to be told to stop, with its next renewal at the latest"
+		}
+		x.Text += told
 	}
 	return x, nil
 }

@@ -111,8 +111,8 @@ func cancelled(by string) ending {
 }
 
 // Cancel ends a job that waits or is queued at once; one that runs is told to
-// stop, at once on this node, elsewhere with its next renewal. Cancelling
-// twice is no error.
+// stop, which its holder hears at once where it listens, else with its next
+// renewal. Cancelling twice is no error.
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrConflict] when the job has ended
 // otherwise.
@@ -164,6 +164,8 @@ func (e *Engine) askToStop(ctx context.Context, space board.Space, key domain.Jo
 	if err := e.board.Commit(ctx, b); err != nil {
 		return err
 	}
-	e.stopHere(space, key, j.Attempt)
+	if !e.stopHere(space, key, j.Attempt) {
+		e.tellHolder(ctx, j.LeaseOwner, space, key, j.Attempt)
+	}
 	return nil
 }

@@ -124,19 +124,19 @@ func (r *Runner) join() (leave func()) {
 // process: far longer than it takes from a claim to its run.
 const stopMemory = time.Minute
 
-// stopHere tells a job to stop if it runs in this process. One that was leased
-// a moment ago may not be there yet; then stopLate does it.
-func (e *Engine) stopHere(space board.Space, key domain.JobKey, attempt int64) {
+// stopHere tells a job to stop if it runs in this process, and reports whether it does. One that
+// was leased a moment ago may not be there yet; then stopLate does it.
+func (e *Engine) stopHere(space board.Space, key domain.JobKey, attempt int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for r := range e.runners {
 		if x, found := r.items.Find(space, key.String()); found {
 			x.Stop(script.ErrCancelled)
-			return
+			return true
 		}
 	}
 	if len(e.runners) == 0 {
-		return
+		return false
 	}
 	where, now := ref{space, key}, time.Now()
 	for old, mark := range e.stops {
@@ -145,6 +145,7 @@ func (e *Engine) stopHere(space board.Space, key domain.JobKey, attempt int64) {
 		}
 	}
 	e.stops[where] = stopMark{attempt, now}
+	return false
 }
 
 // stopMark is a cancel that met no run in this process.

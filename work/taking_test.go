@@ -157,9 +157,15 @@ func (y way) ClaimWork(ctx context.Context, w domain.Worker, ask domain.WorkerAs
 	return out.Jobs, err
 }
 
-func (y way) ExtendWork(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
-	out, err := operate(ctx, y, service.Caller.ExtendWork, api.ExtendParams{WorkerParams: paramsOf(w), LeaseMs: lease.Milliseconds(), Jobs: held})
+func (y way) ExtendWork(ctx context.Context, w domain.Worker, lease, wait time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
+	out, err := operate(ctx, y, service.Caller.ExtendWork,
+		api.ExtendParams{WorkerParams: paramsOf(w), LeaseMs: lease.Milliseconds(), WaitMs: wait.Milliseconds(), Jobs: held})
 	return out.States, err
+}
+
+func (y way) LeaveWork(ctx context.Context, w domain.Worker) error {
+	_, err := operate(ctx, y, service.Caller.LeaveWork, paramsOf(w))
+	return err
 }
 
 func (y way) FinishWork(ctx context.Context, w domain.Worker, ends []domain.AttemptEnd) ([]domain.AttemptEnded, []error, error) {

@@ -235,15 +235,42 @@ func (x *run) assign(room bool) (a domain.Assignment, f *finish, err error) {
 	return a, nil, err
 }
 
-// ExtendFor renews leases of a worker's jobs, and says of each whether it goes on. One
-// whose attempt has had its time is told so, and ended when the worker does not do that
-// within another lease.
+// ExtendFor renews leases of a worker's jobs, and says of each whether it goes on; it waits, as
+// long as it is asked to, until one of the worker's jobs is to stop. A lease that is lost cuts no
+// wait short: mostly it is of a job whose end was handed in meanwhile. One whose attempt has had
+// its time is told so, and ended when the worker does not do that within another lease.
 //
 // Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrUnavailable].
-func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
-	if err := errors.Join(w.Validate(), domain.CheckWorkerLease(lease.Milliseconds()), checkHeld(len(held))); err != nil {
+func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease, wait time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
+	if err := errors.Join(w.Validate(), domain.CheckWorkerLease(lease.Milliseconds()), checkHeld(len(held)), checkWait(wait)); err != nil {
 		return nil, err
 	}
+	if wait == 0 {
+		return e.extend(ctx, w, lease, held)
+	}
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	told, err := e.toldOf(watching, w.Owner()) // first: no cancel after this is missed
+	if err != nil {
+		return nil, err
+	}
+	states, err := e.extend(ctx, w, lease, held)
+	if err != nil || slices.Contains(states, domain.LeaseCancelled) || slices.Contains(states, domain.LeaseTimeout) {
+		return states, err
+	}
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	select {
+	case <-told:
+		return e.extend(ctx, w, lease, held)
+	case <-over.C:
+	case <-ctx.Done():
+	}
+	return states, nil
+}
+
+// extend renews leases of a worker's jobs.
+func (e *Engine) extend(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
 	space := layout.SpaceOf(w.Context)
 	ask := make([]board.Held, len(held))
 	keys := make([]string, len(held))
@@ -261,6 +288,7 @@ func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease time.Dura
 	}
 	now := time.Now()
 	states := make([]domain.LeaseState, len(held))
+	var told []string
 	for i, a := range answers {
 		switch a {
 		case board.Lost:
@@ -268,6 +296,7 @@ func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease time.Dura
 			continue
 		case board.Cancelled:
 			states[i] = domain.LeaseCancelled
+			told = append(told, toldField(space, keys[i]))
 		default:
 			states[i] = domain.LeaseRenewed
 		}
@@ -283,7 +312,7 @@ func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease time.Dura
 			states[i] = domain.LeaseTimeout
 		}
 	}
-	return states, e.touch(ctx, w, now)
+	return states, errors.Join(e.told(ctx, w.Owner(), told), e.touch(ctx, w, now))
 }
 
 // touch says that a worker is alive which has all that it can do in hand.
@@ -297,7 +326,8 @@ func (e *Engine) touch(ctx context.Context, w domain.Worker, now time.Time) erro
 	if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 		return err
 	}
-	return nil // it is written down with its next claim
+	e.workers.forget(w) // it is not listed, and is written down with its next claim
+	return nil
 }
 
 // overdue is how much longer than it may an attempt has taken that is renewed for a lease.
@@ -316,6 +346,13 @@ func (e *Engine) overdue(of attemptOf, rec board.Record, now time.Time, lease ti
 func checkHeld(n int) error {
 	if n < 1 || n > domain.MaxAssignments {
 		return domain.Limitf("%d jobs: want 1 to %d", n, domain.MaxAssignments)
+	}
+	return nil
+}
+
+func checkWait(wait time.Duration) error {
+	if wait < 0 || wait > domain.MaxWorkerWait {
+		return domain.Invalidf("wait_ms %d: want 0 to %d", wait.Milliseconds(), domain.MaxWorkerWait.Milliseconds())
 	}
 	return nil
 }
@@ -390,6 +427,14 @@ func (k *workerCache) due(w domain.Worker, now time.Time) (bool, error) {
 	}
 	k.written[w] = now
 	return true, nil
+}
+
+// forget lets a worker go: if it comes again, its record is written anew.
+func (k *workerCache) forget(w domain.Worker) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.written, w)
+	delete(k.claims, w)
 }
 
 // register writes down a worker among the runners of its context, and its types among
@@ -468,6 +513,19 @@ func (e *Engine) WorkerTypes(most int) []domain.ScriptType {
 		return len(seen) < most
 	})
 	return slices.Sorted(maps.Keys(seen))
+}
+
+// Leave takes a worker that stops off the list of runners. What it has still goes to others when
+// its leases have run out.
+//
+// Errors: [domain.ErrInvalid], [domain.ErrUnavailable].
+func (e *Engine) Leave(ctx context.Context, w domain.Worker) error {
+	if err := w.Validate(); err != nil {
+		return err
+	}
+	e.workers.forget(w)
+	b := board.Batch{Space: layout.SpaceOf(w.Context)}
+	return e.board.Commit(ctx, *b.Delete(layout.Runner(w.RunnerID())))
 }
 
 // knows reports whether jobs of a context may be of a type: nodes serve it, or workers of

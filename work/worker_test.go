@@ -80,7 +80,7 @@ func (h *hand) extend(a ...domain.Assignment) []domain.LeaseState {
 	for _, a := range a {
 		held = append(held, heldOf(a))
 	}
-	states, err := h.engine.ExtendFor(h.ctx, h.Worker, h.lease, held)
+	states, err := h.engine.ExtendFor(h.ctx, h.Worker, h.lease, 0, held)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -441,6 +441,36 @@ func TestAWorkersTimeIsNotOverBecauseAClockWasSet(t *testing.T) {
 	})
 }
 
+func TestAWorkerThatLeavesIsListedNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		listed := func() bool {
+			recs, err := r.board.Get(t.Context(), layout.SpaceOf(tenant), layout.Runner(h.RunnerID()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return recs[0] != nil
+		}
+		for range 2 { // it may come again at once
+			if h.claim(1, 0); !listed() {
+				t.Error("a worker that asks for jobs is not listed")
+			}
+			r.submit(mail(1, "x"))
+			a := h.claim(1, 0)
+			if err := r.engine.Leave(t.Context(), h.Worker); err != nil || listed() {
+				t.Errorf("a worker that has left is listed: %v", err)
+			}
+			for _, a := range a { // what it still asks for does not bring it back
+				h.extend(a)
+			}
+			if listed() {
+				t.Error("a worker that has left is listed again by a renewal")
+			}
+		}
+	})
+}
+
 func TestAWorkerHearsOfACancelAndOfItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, known())
@@ -556,8 +586,9 @@ func TestWhatAWorkerMayNotAsk(t *testing.T) {
 		"no name":     second(r.engine.ClaimFor(context.Background(), domain.Worker{Context: 1, Actor: 7}, domain.WorkerAsk{Types: []domain.ScriptType{"mail"}})),
 		"a bad name": second(r.engine.ClaimFor(context.Background(), domain.Worker{Context: 1, Actor: 7, Name: "a b"},
 			domain.WorkerAsk{Types: []domain.ScriptType{"mail"}})),
-		"no jobs":      second(r.engine.ExtendFor(context.Background(), w, time.Minute, nil)),
-		"a bad lease":  second(r.engine.ExtendFor(context.Background(), w, time.Hour, []domain.HeldAttempt{{}})),
+		"no jobs":      second(r.engine.ExtendFor(context.Background(), w, time.Minute, 0, nil)),
+		"a bad wait":   second(r.engine.ExtendFor(context.Background(), w, time.Minute, time.Hour, []domain.HeldAttempt{{}})),
+		"a bad lease":  second(r.engine.ExtendFor(context.Background(), w, time.Hour, 0, []domain.HeldAttempt{{}})),
 		"a long line":  r.engine.LogFor(context.Background(), w, domain.HeldAttempt{}, []domain.LogLine{{Line: strings.Repeat("x", 1<<20)}}),
 		"a bad stream": r.engine.LogFor(context.Background(), w, domain.HeldAttempt{}, []domain.LogLine{{Stream: "ramet"}}),
 	} {

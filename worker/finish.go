@@ -162,7 +162,9 @@ func (s *shift) beat(ctx context.Context) {
 	for len(due) > 0 {
 		part := due[:min(len(due), domain.MaxAssignments)]
 		due = due[len(part):]
-		s.extend(ctx, part)
+		if err := s.extend(ctx, part, 0); err != nil {
+			s.w.log.Warn("leases not renewed", "jobs", len(part), "err", err)
+		}
 	}
 	for _, x := range s.below(s.margin()) {
 		x.cancel(ErrLost)
@@ -182,7 +184,54 @@ func (s *shift) below(left time.Duration) (list []*run) {
 	return list
 }
 
-func (s *shift) extend(ctx context.Context, runs []*run) {
+// listen hears at once which of the jobs in hand are to stop: it asks for them again and again,
+// by requests that wait for that, each a bit shorter than a beat. So the heartbeat finds nothing
+// due, but where these are not answered.
+func (s *shift) listen(ctx context.Context) {
+	for failures := 0; ctx.Err() == nil; {
+		going := s.going()
+		if len(going) == 0 {
+			select {
+			case <-s.busy:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		err := s.hear(ctx, going)
+		if failures++; err == nil {
+			failures = 0
+		} else {
+			s.w.log.Debug("which jobs are to stop is not heard; it comes with their renewals", "err", err)
+			rest(ctx, failures, comeAgain(err))
+		}
+	}
+}
+
+// hear asks for jobs in hand, and waits with the last of the requests.
+func (s *shift) hear(ctx context.Context, runs []*run) error {
+	for len(runs) > domain.MaxAssignments {
+		if err := s.extend(ctx, runs[:domain.MaxAssignments], 0); err != nil {
+			return err
+		}
+		runs = runs[domain.MaxAssignments:]
+	}
+	return s.extend(ctx, runs, min(claimWait, s.w.cfg.Lease/7))
+}
+
+// going are the jobs in hand that were not told to stop.
+func (s *shift) going() (list []*run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.held {
+		if x.ctx.Err() == nil {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// extend renews leases, and stops what is to stop.
+func (s *shift) extend(ctx context.Context, runs []*run, wait time.Duration) error {
 	held := make([]domain.HeldAttempt, len(runs))
 	for i, x := range runs {
 		held[i] = x.job.held()
@@ -191,15 +240,14 @@ func (s *shift) extend(ctx context.Context, runs []*run) {
 	// Bounded, so that a node that hangs does not hide that leases run out: time is left
 	// to stop what has least.
 	left := slices.MinFunc(runs, func(a, b *run) int { return cmp.Compare(a.left(asked), b.left(asked)) }).left(asked)
-	ctx, cancel := context.WithTimeout(ctx, min(s.w.cfg.Lease/6, max(left/2, s.w.cfg.Lease/20)))
+	ctx, cancel := context.WithTimeout(ctx, wait+min(s.w.cfg.Lease/6, max(left/2, s.w.cfg.Lease/20)))
 	defer cancel()
-	states, err := s.w.node.ExtendWork(ctx, s.w.self, s.w.cfg.Lease, held)
-	if err == nil && len(states) != len(runs) {
-		err = fmt.Errorf("the node answered for %d of %d", len(states), len(runs))
-	}
+	states, err := s.w.node.ExtendWork(ctx, s.w.self, s.w.cfg.Lease, wait, held)
 	if err != nil {
-		s.w.log.Warn("leases not renewed", "jobs", len(held), "err", err)
-		return
+		return err
+	}
+	if len(states) != len(runs) {
+		return fmt.Errorf("the node answered for %d of %d", len(states), len(runs))
 	}
 	for i, state := range states {
 		switch state {
@@ -213,4 +261,5 @@ func (s *shift) extend(ctx context.Context, runs []*run) {
 		}
 		runs[i].renewed(asked.Add(s.w.cfg.Lease))
 	}
+	return nil
 }

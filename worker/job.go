@@ -262,7 +262,9 @@ type run struct {
 func (x *run) renewed(until time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.until = until
+	if until.After(x.until) { // answers may overtake each other
+		x.until = until
+	}
 }
 
 func (x *run) left(now time.Time) time.Duration {

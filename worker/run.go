@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// claimWait is how long a node is to wait for the first job, at the most: a third of
+	// claimWait is how long a node is to wait for the first job, or cancel, at the most: a third of
 	// the lease, which is counted from when the node was asked.
 	claimWait = 20 * time.Second
 	// againMin and againMax bound the pause after a request that failed.
@@ -48,6 +48,8 @@ type shift struct {
 	// other. Who has it takes slots, or rests after a failure, before others ask.
 	asking chan int
 
+	busy chan struct{} // a job has come into hand; capacity 1
+
 	mu   sync.Mutex
 	held map[domain.HeldAttempt]*run
 }
@@ -67,7 +69,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return domain.Invalidf("the worker has no functions: call worker.Handle before Run")
 	}
 	s := &shift{w: w, handlers: map[domain.ScriptType]Handler{}, slots: make(chan struct{}, w.cfg.Slots), ends: make(chan end, domain.MaxAssignments),
-		asking: make(chan int, 1), held: map[domain.HeldAttempt]*run{}}
+		asking: make(chan int, 1), busy: make(chan struct{}, 1), held: map[domain.HeldAttempt]*run{}}
 	for _, t := range w.types() {
 		s.handlers[t] = w.wrapped(t)
 	}
@@ -80,6 +82,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	beat, stopBeat := context.WithCancel(hard)
 	beats.Go(func() { s.heartbeat(beat) })
+	beats.Go(func() { s.listen(beat) })
 
 	err := s.claim(ctx, hard, &runs)
 	ended := make(chan struct{})
@@ -92,7 +95,21 @@ func (w *Worker) Run(ctx context.Context) error {
 	s.drain(ended, stop)
 	stopBeat()
 	beats.Wait()
+	s.leave()
 	return err
+}
+
+// leaveTime bounds the last request: a node that does not hear it has the worker on its list for
+// some minutes more.
+const leaveTime = 2 * time.Second
+
+// leave says that the worker stops, so that nobody takes it for one that is lost.
+func (s *shift) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+	defer cancel()
+	if err := s.w.node.LeaveWork(ctx, s.w.self); err != nil {
+		s.w.log.Debug("no node was told that the worker stops", "err", err)
+	}
 }
 
 // drain waits for the functions in hand, and tells them to stop when they have had their
@@ -230,6 +247,10 @@ func (s *shift) start(hard context.Context, a domain.Assignment, asked time.Time
 	s.mu.Lock()
 	s.held[x.job.held()] = x
 	s.mu.Unlock()
+	select {
+	case s.busy <- struct{}{}:
+	default:
+	}
 	runs.Go(func() {
 		var e domain.AttemptEnd
 		if s.look(x) {

@@ -19,10 +19,13 @@ import (
 // Node is what a worker needs of a node: [client.Client] is one.
 type Node interface {
 	ClaimWork(ctx context.Context, w domain.Worker, ask domain.WorkerAsk) ([]domain.Assignment, error)
-	ExtendWork(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error)
+	// ExtendWork waits, while all go on, until one of the worker's jobs is to stop.
+	ExtendWork(ctx context.Context, w domain.Worker, lease, wait time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error)
 	// FinishWork answers for each attempt: what came of the job, or an error.
 	FinishWork(ctx context.Context, w domain.Worker, ends []domain.AttemptEnd) (done []domain.AttemptEnded, errs []error, err error)
 	LogWork(ctx context.Context, w domain.Worker, held domain.HeldAttempt, lines []domain.LogLine) error
+	// LeaveWork says that the worker stops.
+	LeaveWork(ctx context.Context, w domain.Worker) error
 	// StepWork answers what a job remembers.
 	StepWork(ctx context.Context, w domain.Worker, ask domain.WorkerStep) (domain.WorkerStepAnswer, error)
 }

@@ -39,6 +39,7 @@ type near struct {
 	late  time.Duration // by how much the next jobs that it gives come late
 	// lines is asked before lines are taken. nil: they are.
 	lines func() error
+	left  []string     // the names of those that have said that they stop
 	heard func() error // is asked for what becomes of the answer to lines that are written; nil: it is heard
 }
 
@@ -72,11 +73,19 @@ func (n *near) ClaimWork(ctx context.Context, w domain.Worker, ask domain.Worker
 	return list, err
 }
 
-func (n *near) ExtendWork(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
+func (n *near) ExtendWork(ctx context.Context, w domain.Worker, lease, wait time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
 	if err := n.reach(); err != nil {
 		return nil, err
 	}
-	return n.engine.ExtendFor(ctx, as(w), lease, held)
+	return n.engine.ExtendFor(ctx, as(w), lease, wait, held)
+}
+
+func (n *near) LeaveWork(ctx context.Context, w domain.Worker) error {
+	if err := n.reach(); err != nil {
+		return err
+	}
+	n.set(func(n *near) { n.left = append(n.left, w.Name) })
+	return n.engine.Leave(ctx, as(w))
 }
 
 func (n *near) FinishWork(ctx context.Context, w domain.Worker, ends []domain.AttemptEnd) ([]domain.AttemptEnded, []error, error) {
@@ -221,6 +230,19 @@ func TestBurstsThatComeOneAfterTheOtherAreServed(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAWorkerSaysThatItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, worker.Config{Name: "a"}, func(w *worker.Worker) {
+			w.Handler("f", func(context.Context, *worker.Job) (map[string]string, error) { return nil, nil })
+		})
+		r.submit(1, "x")
+		r.wait(1)
+		if err := r.stop(); err != nil || !slices.Equal(r.left, []string{"a"}) {
+			t.Errorf("got %v, %v", r.left, err)
+		}
+	})
 }
 
 func TestAFunctionIsAJob(t *testing.T) {
@@ -446,6 +468,16 @@ func (n *slow) ClaimWork(ctx context.Context, _ domain.Worker, ask domain.Worker
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
+
+func (n *slow) ExtendWork(ctx context.Context, _ domain.Worker, _, wait time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+	return slices.Repeat([]domain.LeaseState{domain.LeaseRenewed}, len(held)), nil
+}
+
+func (n *slow) LeaveWork(context.Context, domain.Worker) error { return nil }
 
 func (n *slow) FinishWork(_ context.Context, _ domain.Worker, ends []domain.AttemptEnd) ([]domain.AttemptEnded, []error, error) {
 	return make([]domain.AttemptEnded, len(ends)), make([]error, len(ends)), nil

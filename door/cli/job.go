@@ -197,7 +197,7 @@ func jobTable(t *table, j *domain.Job) {
 	}
 	t.field("error", j.Error)
 	if j.Cancel != "" && !j.Final() {
-		t.field("to be cancelled", "asked for by "+j.Cancel+": its script is told to stop")
+		t.field("to be cancelled", "asked for by "+j.Cancel+": it is to stop; `ramet job explain` says whether it was told")
 	} else {
 		t.field("cancelled by", j.Cancel)
 	}

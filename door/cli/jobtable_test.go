@@ -10,7 +10,7 @@ import (
 // A cancel that is asked for is not one that is done.
 func TestJobTableTellsHowFarACancelIs(t *testing.T) {
 	for status, want := range map[domain.JobStatus]string{
-		domain.JobStarted: "to be cancelled asked for by 7: its script is told to stop",
+		domain.JobStarted: "to be cancelled asked for by 7: it is to stop; `ramet job explain` says whether it was told",
 		domain.JobError:   "cancelled by 7",
 	} {
 		var out strings.Builder

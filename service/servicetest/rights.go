@@ -122,6 +122,7 @@ var Rights = map[string]string{
 	"worker.finish":            workers,
 	"worker.step":              workers,
 	"worker.log":               workers,
+	"worker.leave":             workers,
 	"blueprint.apply":          managers,
 	"blueprint.list":           readers,
 	"blueprint.show":           readers,

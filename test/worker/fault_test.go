@@ -102,7 +102,7 @@ func doWrong(t *testing.T, one, two *node) {
 	}
 	conflict("with an old token", a.finish(first, domain.VerdictSucceeded, "a"))
 	conflict("a line with an old token", a.c.LogWork(t.Context(), a.Worker, held(first), []domain.LogLine{{Line: "x"}}))
-	if states, err := a.c.ExtendWork(t.Context(), a.Worker, 5*time.Second, []domain.HeldAttempt{held(first)}); err != nil || states[0] != domain.LeaseLost {
+	if states, err := a.c.ExtendWork(t.Context(), a.Worker, 5*time.Second, 0, []domain.HeldAttempt{held(first)}); err != nil || states[0] != domain.LeaseLost {
 		t.Errorf("a lease that was lost is extended: %v, %v", states, err)
 	}
 	if err := b.finish(second, domain.VerdictSucceeded, "b"); err != nil {

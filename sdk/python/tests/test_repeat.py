@@ -59,6 +59,7 @@ ASKED: dict[str, Callable[[Calls], Call[Any]]] = {
     "finish": lambda c: c.finish("w", [b"{}"]),
     "step": lambda c: c.step("w", {}, 1),
     "log": lambda c: c.log("w", HELD, []),
+    "leave": lambda c: c.leave("w"),
 }
 
 # What a request meets, whether one that may be sent again is, and after how many seconds at the least.

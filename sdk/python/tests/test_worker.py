@@ -19,6 +19,7 @@ import pytest
 from conftest import Node
 
 import ramet
+from ramet.calls import Call
 from ramet.job import Job
 from ramet.testing import make_job
 from ramet.threads import Threads
@@ -246,7 +247,7 @@ def test_a_function_is_told_that_its_job_was_cancelled(node: Node, is_async: boo
                 told.append(ramet.current_job().cause)
 
     async def body() -> None:
-        async with working(app, lease=5):
+        async with working(app, lease=600):  # no renewal would bring it in time
             handle = await hangs.asubmit()
             await asyncio.to_thread(running.wait)
             await handle.cancel()
@@ -254,6 +255,24 @@ def test_a_function_is_told_that_its_job_was_cancelled(node: Node, is_async: boo
 
     run(body())
     assert told == [ramet.Cause.CANCELLED]
+
+
+def test_a_worker_that_stops_is_listed_no_more(node: Node) -> None:
+    app = node.app()
+    names: list[str] = []
+
+    @app.job("leaves")
+    def leaves() -> None:
+        runners = app.client.send(Call("GET", "/v1/runners", dict, query={"context": 1}))
+        names.append(" ".join(str(r.get("worker")) for r in runners["runners"]))
+
+    async def body() -> None:
+        async with working(app, name="leaver"):
+            await (await leaves.asubmit()).result(30)
+        leaves()
+
+    run(body())
+    assert [("leaver" in listed.split()) for listed in names] == [True, False]
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -844,6 +863,8 @@ def test_claims_go_on_after_errors_that_nobody_expected(monkeypatch: pytest.Monk
         worker = app.worker(concurrency=3)
 
         async def send(self: ramet.AsyncClient, call: Any) -> Any:
+            if call.path.endswith("/leave"):
+                return None
             assert call.path.endswith("/claim")
             asked.append(json.loads(call.body)["max"])
             if not answers:

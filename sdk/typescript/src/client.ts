@@ -241,14 +241,20 @@ export class Client {
     return (await this.#http.json<wire.Assignments>("POST", this.#worker(worker, "claim"), call)).jobs ?? [];
   }
 
-  /** Renews leases of a worker's jobs, and says of each whether it goes on. */
+  /** Renews leases of a worker's jobs, and says of each whether it goes on; it waits until one of them is to stop, if asked. */
   async extend(worker: string, ask: wire.ExtendParams, signal?: AbortSignal): Promise<wire.LeaseState[]> {
-    return (await this.#http.json<wire.Extended>("POST", this.#worker(worker, "extend"), { body: JSON.stringify(ask), signal })).states ?? [];
+    const call = { body: JSON.stringify(ask), waitMs: ask.wait_ms ?? 0, signal };
+    return (await this.#http.json<wire.Extended>("POST", this.#worker(worker, "extend"), call)).states ?? [];
   }
 
   /** Ends attempts of a worker, which are given as JSON, each judged alone. */
   async finish(worker: string, ends: string[], signal?: AbortSignal): Promise<wire.FinishedJob[]> {
     return (await this.#http.json<wire.Finished>("POST", this.#worker(worker, "finish"), { body: `{"jobs":[${ends.join()}]}`, signal })).jobs ?? [];
+  }
+
+  /** Says that a worker stops: it is listed no more. */
+  async leave(worker: string, signal?: AbortSignal): Promise<void> {
+    await this.#http.json("POST", this.#worker(worker, "leave"), { again: true, signal });
   }
 
   /** Asks what a worker's job remembers. */

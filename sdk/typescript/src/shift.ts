@@ -22,6 +22,8 @@ const claimWait = (leaseMs: number): number => Math.min(20_000, Math.floor(lease
 const margin = (leaseMs: number): number => leaseMs / 6 + leaseMs / 20;
 /** How many requests hand in ends: while one waits for its answer, the other gathers the next. */
 const finishers = 2;
+/** How long the answer to the last request may take, in milliseconds. */
+const leaveMs = 2000;
 /** Bounds one such request, in bytes; a node takes 8 MiB. */
 const endRoom = 4 << 20;
 /** How many ends may wait to be handed in before no more jobs are claimed. */
@@ -96,11 +98,17 @@ export class Shift {
    */
   async run(signal: AbortSignal): Promise<void> {
     const beats = setInterval(() => void this.#beat(), this.#w.leaseMs / 6);
+    const end = new AbortController();
+    const listening = this.#listen(end.signal);
     try {
       await this.#claimLoop(signal);
     } finally {
       await this.#drain();
       clearInterval(beats);
+      end.abort();
+      await listening;
+      // So that nobody takes it for one that is lost. Where no node hears it, it is listed some minutes more.
+      await this.#w.client.leave(this.#w.name, AbortSignal.timeout(leaveMs)).catch(() => {});
     }
   }
 
@@ -145,6 +153,7 @@ export class Shift {
     const run = { held, controller, log, job: new Job(a, controller, log, memory), until: asked + a.lease_ms, running: true, lost: false };
     this.#held.add(run);
     this.#running++;
+    this.#changed();
     void this.#do(run, a.timeout_ms);
   }
 
@@ -314,28 +323,55 @@ export class Shift {
     return [...this.#held].filter((run) => !run.lost && run.until - now() <= left);
   }
 
+  /**
+   * Hears at once which jobs are to stop: it asks for those in hand again and again, by requests that wait for that, each a
+   * bit shorter than a beat. So the heartbeat finds nothing due, but where these are not answered.
+   */
+  async #listen(signal: AbortSignal): Promise<void> {
+    const going = () => [...this.#held].filter((run) => run.running && !run.controller.signal.aborted);
+    for (let failures = 0; !signal.aborted; ) {
+      await this.#until(() => going().length > 0, Infinity, signal);
+      const runs = going();
+      try {
+        for (let i = 0; i < runs.length && !signal.aborted; i += maxAssignments) {
+          const last = i + maxAssignments >= runs.length;
+          await this.#renew(runs.slice(i, i + maxAssignments), last ? Math.min(20_000, Math.round(this.#w.leaseMs / 7)) : 0, signal);
+        }
+        failures = 0;
+      } catch (err) {
+        // What is not heard comes with the renewals.
+        await pause(failures++, signal, err instanceof RametError ? err.retryAfter : 0).catch(() => {}); // the signal ends the loop
+      }
+    }
+  }
+
   /** A renewal is not made again by itself: the next beat does that. */
   async #extend(runs: Run[]): Promise<void> {
-    const { leaseMs, logger } = this.#w;
-    const asked = now();
     try {
-      // Bounded, so that a node that hangs does not hide that leases run out: time is left to stop what has least.
-      const left = Math.min(...runs.map((run) => run.until)) - asked;
-      const most = Math.min(leaseMs / 6, Math.max(left / 2, leaseMs / 20));
-      const ask = { lease_ms: leaseMs, jobs: runs.map((run) => run.held) };
-      const states = await this.#w.client.extend(this.#w.name, ask, AbortSignal.timeout(Math.round(most)));
-      runs.forEach((run, i) => {
-        const state = states[i];
-        if (state === "lost") {
-          if (run.running) lose(run); // else the answer to its end says what became of it
-          return;
-        }
-        if (state === "cancelled" || state === "timeout") stop(run, state as Why);
-        if (state !== undefined) run.until = asked + leaseMs;
-      });
+      await this.#renew(runs, 0);
     } catch (err) {
-      logger.warn("leases not renewed", { jobs: runs.length, err });
+      this.#w.logger.warn("leases not renewed", { jobs: runs.length, err });
     }
+  }
+
+  /** Renews leases, and stops what is to stop; it waits for the first such. */
+  async #renew(runs: Run[], waitMs: number, signal?: AbortSignal): Promise<void> {
+    const { leaseMs } = this.#w;
+    const asked = now();
+    // Bounded, so that a node that hangs does not hide that leases run out: time is left to stop what has least.
+    const left = Math.min(...runs.map((run) => run.until)) - asked;
+    const most = AbortSignal.timeout(Math.round(waitMs + Math.min(leaseMs / 6, Math.max(left / 2, leaseMs / 20))));
+    const ask = { lease_ms: leaseMs, jobs: runs.map((run) => run.held), ...(waitMs > 0 ? { wait_ms: waitMs } : {}) };
+    const states = await this.#w.client.extend(this.#w.name, ask, signal ? AbortSignal.any([signal, most]) : most);
+    runs.forEach((run, i) => {
+      const state = states[i];
+      if (state === "lost") {
+        if (run.running) lose(run); // else the answer to its end says what became of it
+        return;
+      }
+      if (state === "cancelled" || state === "timeout") stop(run, state as Why);
+      if (state !== undefined) run.until = Math.max(run.until, asked + leaseMs); // answers may overtake each other
+    });
   }
 
   /** Waits for the functions in hand, and tells them to stop when they have had their time. */

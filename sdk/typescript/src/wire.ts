@@ -376,6 +376,7 @@ export interface PackRange {
 
 export interface ExtendParams {
   lease_ms?: number;
+  wait_ms?: number;
   jobs: HeldAttempt[];
 }
 

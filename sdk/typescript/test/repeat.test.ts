@@ -51,6 +51,7 @@ const asked: Record<string, (c: Client) => Promise<unknown>> = {
   register: (c) => c.register(["x"]),
   claim: (c) => c.claim("w", { types: ["x"], max: 1 }),
   extend: (c) => c.extend("w", { jobs: [held] }),
+  leave: (c) => c.leave("w"),
   finish: (c) => c.finish("w", ["{}"]),
   step: (c) => c.step("w", { ...held, request: {} }),
   log: (c) => c.log("w", held, []),
@@ -141,7 +142,7 @@ test("a node that refuses connections is waited for once it has answered, by wha
     pauses.length = 0;
     await assert.rejects(ask(client), { code: "unavailable" }, what);
     const reads = ["show", "wait", "list", "explain", "bulk", "waitBulk", "read", "showFlow", "waitFlow", "explainFlow"];
-    const again = [...reads, "submit", "submitFlow", "register"];
+    const again = [...reads, "submit", "submitFlow", "register", "leave"];
     assert.equal(pauses.length, again.includes(what) ? 10 : 0, what);
   }
 });

@@ -112,12 +112,25 @@ test("a function that runs is told that its job was cancelled, and an ended one 
     begun.resolve();
     throw new Error(await stopped(job));
   });
-  work(t, app, { lease: 5 });
+  work(t, app, { lease: 600 }); // no renewal would bring it in time
   const handle = await long.submit();
   await begun.promise;
   await handle.cancel();
-  const job = await handle.wait();
+  const job = await handle.wait({ timeout: 30 });
   assert.deepEqual([job.status, job.reason, job.error], ["error", "cancelled", job.error]);
+});
+
+test("a worker that stops is listed no more", async (t) => {
+  const app = node.app();
+  const listed = async () => {
+    const answer = await fetch(`${node.url}/v1/runners?context=1`, { headers: { authorization: `Bearer ${node.token}` } });
+    return ((await answer.json()) as { runners: { worker?: string }[] }).runners.some((r) => r.worker === "leaver");
+  };
+  const leaves = app.job("leaves", async () => listed());
+  const stop = work(t, app, { name: "leaver" });
+  assert.equal((await (await leaves.submit()).wait()).result?.["value"], "true");
+  await stop();
+  assert.equal(await listed(), false);
 });
 
 test("an attempt is ended once, and by who has it", async () => {

@@ -229,11 +229,18 @@ class Calls:
         return Call("POST", path, lambda a: a["jobs"], body=encode(ask), timeout=timeout)
 
     def extend(
-        self, worker: str, lease_ms: int, held: Sequence[wire.HeldAttempt], timeout: float
+        self, worker: str, lease_ms: int, held: Sequence[wire.HeldAttempt], timeout: float, wait_ms: int = 0
     ) -> Call[list[wire.LeaseState]]:
-        """Renew the leases of a worker's jobs."""
-        body, path = encode({"lease_ms": lease_ms, "jobs": list(held)}), f"{self.base}/workers/{worker}/extend"
-        return Call("POST", path, lambda a: a["states"], body=body, timeout=timeout)
+        """Renew the leases of a worker's jobs; wait until one of them is to stop."""
+        ask: dict[str, Any] = {"lease_ms": lease_ms, "jobs": list(held)}
+        if wait_ms:
+            ask["wait_ms"] = wait_ms
+        path = f"{self.base}/workers/{worker}/extend"
+        return Call("POST", path, lambda a: a["states"], body=encode(ask), timeout=timeout + wait_ms / 1000)
+
+    def leave(self, worker: str) -> Call[None]:
+        """Say that a worker stops: it is listed no more."""
+        return Call("POST", f"{self.base}/workers/{worker}/leave", lambda _: None, repeatable=True)
 
     def finish(self, worker: str, ends: Sequence[bytes]) -> Call[list[wire.FinishedJob]]:
         """End attempts of a worker, each an AttemptEnd that is written already."""

@@ -1,8 +1,9 @@
 """The worker: takes jobs, runs functions, hands in their ends.
 
 On the event loop run two tasks that claim (the second while there are more jobs than one claim brings), two that hand
-in ends (while one waits for its answer the other gathers), one that sends what was logged, and one for each job in
-hand. A thread of its own renews leases, so that a function that holds up the loop does not cost those of others.
+in ends (while one waits for its answer the other gathers), one that sends what was logged, one that waits for cancels,
+and one for each job in hand. A thread of its own renews leases, so that a function that holds up the loop does not cost
+those of others.
 
 While no node answers, functions go on until shortly before their lease runs out; then they are told to stop, because
 another worker may have the job next. Ends are handed in again until then. Leases are counted by this machine's
@@ -46,6 +47,8 @@ END_ROOM = 4 << 20
 """How many bytes of ends go with one request."""
 STEP_TIMEOUT = 60.0
 """How long an answer of what a job remembers may take, in seconds, before it is asked for again."""
+LEAVE_TIMEOUT = 2.0
+"""How long the answer to the last request may take, in seconds: without it the worker is listed some minutes more."""
 LOG_EVERY = 0.2
 """The longest that a line waits before it is sent, in seconds."""
 
@@ -286,6 +289,7 @@ class Worker:
         self._stops = 0
         self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
         self._room, self._empty = asyncio.Event(), asyncio.Event()  # a slot is free; all are
+        self._busy = asyncio.Event()  # a job has come into hand
         self._plenty = asyncio.Event()  # a claim brought all that it asked for
         self._ended, self._lines = asyncio.Event(), asyncio.Event()  # there are ends, lines, to be sent
 
@@ -326,6 +330,7 @@ class Worker:
         self._client = client = AsyncClient(self._app.place, self._app.context)
         loops = [asyncio.create_task(self._finish_loop(client)) for _ in range(FINISHERS)]
         loops.append(asyncio.create_task(self._log_loop(client)))
+        loops.append(asyncio.create_task(self._listen_loop(client)))
         try:
             with job_logs(at_info=not logging.getLogger().handlers), self._signals(loop, wanted=signals):
                 await self._work(client)
@@ -336,6 +341,9 @@ class Worker:
             beats.set()
             await asyncio.to_thread(heart.join)
             self._threads.close()
+            # So that nobody takes it for one that is lost. In Python 3.10 the time-out is another than TimeoutError.
+            with contextlib.suppress(errors.RametError, asyncio.TimeoutError):
+                await asyncio.wait_for(client.send(client.calls.leave(self.config.name)), LEAVE_TIMEOUT)
             await client.close()
 
     @contextlib.contextmanager
@@ -446,6 +454,7 @@ class Worker:
         """Run a job, whose slot is taken already."""
         with self._lock:
             self._held[_id(run)] = run
+        self._busy.set()
         timeout = run.job.assignment["timeout_ms"] / 1000
         loop = asyncio.get_running_loop()
         timer = loop.call_later(timeout, run.stop, Cause.TIMEOUT) if timeout > 0 else None
@@ -621,6 +630,32 @@ class Worker:
         for at in range(0, len(due), wire.MAX_ASSIGNMENTS):
             self._extend(client, due[at : at + wire.MAX_ASSIGNMENTS])
 
+    async def _listen_loop(self, client: AsyncClient) -> None:
+        """Hear at once which jobs are to stop.
+
+        It asks for those in hand again and again, by requests that wait for that, each a bit shorter than a beat.
+        So the heartbeat finds nothing due, but where these are not answered.
+        """
+        lease, failures = self.config.lease, 0
+        most = min(CLAIM_WAIT_MS, round(lease * 1000 / 7))
+        while True:
+            runs = [run for run in self._runs() if run.job.cause is None]
+            if not runs:
+                self._busy.clear()
+                await self._busy.wait()
+                continue
+            try:
+                while runs:
+                    part, runs = runs[: wire.MAX_ASSIGNMENTS], runs[wire.MAX_ASSIGNMENTS :]
+                    asked, held, wait = time.monotonic(), [run.job.held for run in part], 0 if runs else most
+                    call = client.calls.extend(self.config.name, round(lease * 1000), held, lease / 6, wait_ms=wait)
+                    self._renewed(part, await client.send(call), asked)
+                failures = 0
+            except Exception as err:  # what is not heard comes with the renewals
+                log.debug("which jobs are to stop is not heard: %r", err)
+                failures += 1
+                await asyncio.sleep(pause(failures, err.retry_after if isinstance(err, errors.RametError) else 0.0))
+
     def _extend(self, client: Client, runs: list[Run]) -> None:
         lease, asked = self.config.lease, time.monotonic()
         held = [run.job.held for run in runs]
@@ -631,6 +666,10 @@ class Worker:
         except errors.RametError as err:
             log.warning("leases of %d jobs not renewed: %s", len(runs), err)
             return
+        self._renewed(runs, states, asked)
+
+    def _renewed(self, runs: list[Run], states: list[wire.LeaseState], asked: float) -> None:
+        """Take in what a node said of leases, from any thread."""
         for run, state in zip(runs, states, strict=False):
             if state == "lost":
                 run.stop(Cause.LOST)
@@ -639,7 +678,7 @@ class Worker:
                 run.stop(Cause.CANCELLED)
             elif state == "timeout":
                 run.stop(Cause.TIMEOUT)
-            run.until = asked + lease
+            run.until = max(run.until, asked + self.config.lease)  # answers may overtake each other
 
 
 def _id(run: Run) -> tuple[int, int, int]:
