@@ -27,7 +27,28 @@ func (c Caller) act(ctx context.Context, verb domain.Verb, p api.FlowParams, o f
 
 // CancelFlow ends what a flow has not begun, and tells what runs to stop.
 func (c Caller) CancelFlow(ctx context.Context, p api.FlowParams) (api.FlowDone, error) {
-	return c.act(ctx, domain.VerbStop, p, flow.Order{Verb: flow.OrderCancel})
+	done, err := c.act(ctx, domain.VerbStop, p, flow.Order{Verb: flow.OrderCancel})
+	if done.Done {
+		err = c.endPause(ctx, p)
+	}
+	return done, err
+}
+
+// endPause ends the pause of a flow that has been cancelled or deleted: there is nothing more for
+// it to hold up. Where this process ends before, the ban's alarm finds that out.
+func (c Caller) endPause(ctx context.Context, p api.FlowParams) error {
+	by, holds, err := c.api.parts.Bans.Holds(ctx, flowScope(p), domain.BanPick)
+	if err != nil || !holds || !pauses(by) {
+		return err
+	}
+	if _, err := c.api.parts.Bans.Lift(ctx, flowScope(p)); err != nil && !errors.Is(err, domain.ErrNotFound) {
+		return err
+	}
+	err = c.api.parts.Flows.Pause(ctx, p.Context, p.Flow, false)
+	if errors.Is(err, domain.ErrNotFound) || errors.Is(err, domain.ErrConflict) {
+		err = nil // it has ended, or is gone
+	}
+	return err
 }
 
 // RetryFlow starts again what ended in error.
@@ -146,7 +167,11 @@ func (c Caller) UpdateFlow(ctx context.Context, p api.UpdateFlowParams) (api.Flo
 // cancelled first. The archive keeps it as it ended, and with it its name, unless
 // that is to be forgotten, which can also be said later.
 func (c Caller) DeleteFlow(ctx context.Context, p api.DeleteFlowParams) (api.FlowDone, error) {
-	return c.act(ctx, domain.VerbDelete, p.FlowParams, flow.Order{Verb: flow.OrderDelete, Forget: p.Forget})
+	done, err := c.act(ctx, domain.VerbDelete, p.FlowParams, flow.Order{Verb: flow.OrderDelete, Forget: p.Forget})
+	if done.Done {
+		err = c.endPause(ctx, p.FlowParams)
+	}
+	return done, err
 }
 
 // flowPaused is the reason of a ban that is a pause.
