@@ -91,6 +91,7 @@ func (a *app) applyBlueprints(ctx context.Context, n *client.Client, list []*dom
 		if err != nil {
 			return a.faults(err)
 		}
+		a.warn(b.Name, blueprint.Warnings(b))
 		out = append(out, done)
 	}
 	return a.print(map[string]any{"blueprints": out}, func(t *table) {
@@ -132,7 +133,7 @@ func (a *app) blueprintCheck() *cobra.Command {
 				if err != nil {
 					return checked{}, "", err
 				}
-				return checked{Name: b.Name, Steps: len(b.Steps), Hash: blueprint.Hash(b)}, fmt.Sprintf("%d steps", len(b.Steps)), nil
+				return checked{Name: b.Name, Steps: len(b.Steps), Hash: blueprint.Hash(b), Warnings: blueprint.Warnings(b)}, fmt.Sprintf("%d steps", len(b.Steps)), nil
 			})
 		},
 	}
