@@ -38,7 +38,14 @@ func (a *app) flowWait() *cobra.Command {
 		a.noteIdle()
 		waiting, cancel := p.within(ctx)
 		defer cancel()
+		stop := a.tellLater(waiting, domain.FlowKey(id), func(ctx context.Context) string {
+			if x, err := n.ExplainFlow(ctx, a.tenant(), id); err == nil && x.Standing != domain.StandingWorking {
+				return x.Text
+			}
+			return ""
+		})
 		v, err := n.WatchFlow(waiting, a.tenant(), id, nil)
+		stop()
 		if p.over(ctx, waiting, err) {
 			x, _ := n.ExplainFlow(ctx, a.tenant(), id)
 			return notEnded(domain.FlowKey(id), "flow", p, x.Text)

@@ -163,7 +163,14 @@ func (a *app) jobWait() *cobra.Command {
 		a.noteIdle()
 		waiting, cancel := p.within(ctx)
 		defer cancel()
+		stop := a.tellLater(waiting, key.String(), func(ctx context.Context) string {
+			if x, err := c.Explain(ctx, a.tenant(), key); err == nil && x.Standing != domain.StandingLeased {
+				return x.Text
+			}
+			return ""
+		})
 		j, err := c.Wait(waiting, a.tenant(), key)
+		stop()
 		if p.over(ctx, waiting, err) {
 			x, _ := c.Explain(ctx, a.tenant(), key)
 			return notEnded(key.String(), "job", p, x.Text)

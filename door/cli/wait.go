@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,6 +54,30 @@ func (p *patience) endedInTime(c *cobra.Command, ended, what string) *cobra.Comm
 	}
 	c.Long = c.Short + ". Exit code: " + ended + ", 7 it has not ended within --timeout."
 	return c
+}
+
+// tellAfter is after how long a command that waits says what for.
+const tellAfter = 5 * time.Second
+
+// tellLater has it said on the error stream what is waited for, unless stop is called before. why
+// is "" of what goes on, and of what is not known.
+func (a *app) tellLater(ctx context.Context, key string, why func(context.Context) string) (stop func()) {
+	ctx, cancel := context.WithTimeout(ctx, 2*tellAfter)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		select {
+		case <-time.After(tellAfter):
+		case <-ctx.Done():
+			return
+		}
+		if text := why(ctx); text != "" && ctx.Err() == nil {
+			fmt.Fprintln(a.std.Err, visible(key+" has not ended: "+text))
+		}
+	})
+	return func() {
+		cancel()
+		telling.Wait()
+	}
 }
 
 // notEnded is the error of a wait that was over before the thing was; why is what it waits
