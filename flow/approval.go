@@ -206,6 +206,19 @@ func approvalView(step *domain.Step, st *StepState) *domain.ApprovalView {
 	return v
 }
 
+// answersText are the flags without which nobody can approve a step.
+func answersText(s *domain.StepView) (text string) {
+	if s.Approval == nil {
+		return ""
+	}
+	for _, f := range s.Approval.Answers {
+		if f.Required && f.Default == nil {
+			text += " --answer " + f.Name + "=…"
+		}
+	}
+	return text
+}
+
 // decidersText says who may decide the first step that waits for it, and until when.
 func decidersText(v *domain.FlowView) (text string) {
 	i := slices.IndexFunc(v.Steps, func(s domain.StepView) bool { return s.Approval != nil && s.Status.Begun() })

@@ -138,7 +138,7 @@ func (e *Engine) explainJobs(ctx context.Context, tenant domain.TenantID, id dom
 	}
 	if deciding != nil {
 		x.Standing, x.Held, x.SinceMs = domain.StandingDeciding, true, deciding.SinceMs // the flow began before
-		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d %s` and reject", v.ID, deciding.Name) + decidersText(&v)
+		x.Text = fmt.Sprintf("somebody has to decide; see `ramet flow approve %d %s%s` and reject", v.ID, deciding.Name, answersText(deciding)) + decidersText(&v)
 		return nil
 	}
 	if len(x.WaitsFor) > 0 {

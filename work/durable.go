@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -208,6 +209,8 @@ func suspendedText(s *domain.Suspension) string {
 	}
 	if len(s.Children) > 0 {
 		text += " for the end of " + joinSome(s.Children)
+		noun, key, _ := strings.Cut(s.Children[0], ":")
+		text += " (see `ramet " + noun + " explain " + key + "`)"
 	}
 	switch {
 	case s.UntilMs == 0:
