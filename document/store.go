@@ -54,13 +54,19 @@ type Draft struct {
 	Hash    string
 	Text    string
 	Summary string
+	// With has more stored with it. Default: nothing.
+	With With
 }
+
+// With adds to the commit of a version what is to be stored with that or not at all. It is asked
+// again where somebody else was faster.
+type With func(ctx context.Context, version int, b *board.Batch) error
 
 // Apply stores a document as the newest of its name. Where the newest has the
 // same content, nothing is done and that one is returned.
 //
 // Errors: [domain.ErrConflict] for a version that is not greater than the
-// newest; [domain.ErrInvalid] for what is no name.
+// newest; [domain.ErrInvalid] for what is no name; those of the draft's With.
 func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, t Draft) (_ domain.DocumentEntry, existing bool, err error) {
 	rec := layout.StoredVersion{Hash: t.Hash, Text: t.Text, Summary: t.Summary, By: actor}
 	for range applyTries {
@@ -80,7 +86,13 @@ func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.
 			rec.Version = newest.Version + 1
 		}
 		rec.UpdatedMs = time.Now().UnixMilli()
-		err = s.board.Commit(ctx, s.applied(tenant, t.Name, newest.Version, rec))
+		b := s.applied(tenant, t.Name, newest.Version, rec)
+		if t.With != nil {
+			if err := t.With(ctx, rec.Version, &b); err != nil {
+				return domain.DocumentEntry{}, false, err
+			}
+		}
+		err = s.board.Commit(ctx, b)
 		if err == nil {
 			return entry(t.Name, rec), false, nil
 		}

@@ -3,6 +3,7 @@ package saga
 import (
 	"context"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -11,8 +12,9 @@ import (
 // read before; default now.
 //
 // Errors: those of definition.Store.Apply; [domain.ErrUnavailable], after which the
-// saga is stored or not: the same once more has it served; [domain.ErrLimit] where
-// the context has no room for its partitions.
+// saga is stored or not: the same once more has it served from where it was to begin
+// the first time, if it is stored; [domain.ErrLimit] where the context has no room for
+// its partitions.
 func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, def *domain.SagaDefinition,
 	from domain.SagaFrom) (domain.StoredSaga, bool, error) {
 	begin, err := parseFrom(from)
@@ -43,12 +45,15 @@ func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain
 	if err := e.room(ctx, tenant, def); err != nil {
 		return domain.StoredSaga{}, false, err
 	}
-	// Before anything is stored: what streams cannot be asked now must not leave a saga that nobody serves, nor
-	// have it begin where they end by the time that somebody tries again.
-	if begin, err = e.found(ctx, tenant, name, def, begin); err != nil {
-		return domain.StoredSaga{}, false, err
-	}
-	stored, existing, err := e.store.Apply(ctx, tenant, actor, def)
+	// Where it begins is in the commit of its definition: what is cut off behind that loses no event, since
+	// whoever has it served later has it begin there.
+	stored, existing, err := e.store.Apply(ctx, tenant, actor, def, func(ctx context.Context, version int, b *board.Batch) error {
+		p, err := e.positions(ctx, tenant, name, def.Name)
+		if err != nil || p.follow(def) {
+			return err
+		}
+		return e.beginGeneration(ctx, name, def, version, p, begin, b)
+	})
 	if err != nil {
 		return stored, existing, err
 	}
@@ -57,24 +62,6 @@ func (e *Engine) Apply(ctx context.Context, tenant domain.TenantID, actor domain
 	}
 	e.refresh(tenant, def.Name)
 	return stored, existing, nil
-}
-
-// found turns a beginning into positions of the streams that a definition would have
-// its saga read anew.
-//
-// Errors: [domain.ErrUnavailable].
-func (e *Engine) found(ctx context.Context, tenant domain.TenantID, name string, def *domain.SagaDefinition, from beginning) (beginning, error) {
-	p, err := e.positions(ctx, tenant, name, def.Name)
-	if err != nil || len(p.list) > 0 && p.now().Route == routeOf(def) {
-		return from, err
-	}
-	at := beginning{behind: map[domain.StreamName]uint64{}}
-	for _, n := range p.anew() {
-		if at.behind[n], err = from.of(ctx, e.log, n); err != nil {
-			return from, err
-		}
-	}
-	return at, nil
 }
 
 // room returns an error where the partitions of a context's sagas would become

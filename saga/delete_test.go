@@ -155,7 +155,7 @@ func TestADeletionThatIsOvertakenLeavesTheSagaServed(t *testing.T) {
 		over := &atOccupy{Board: r.board, do: func() {
 			def := order()
 			def.Partitions = 2
-			_, _, err := definition.NewStore(r.board).Apply(r.Context(), shop, 1, def)
+			_, _, err := definition.NewStore(r.board).Apply(r.Context(), shop, 1, def, nil)
 			r.must(err)
 		}}
 		noting, seen := precondition.Note(r.Context())

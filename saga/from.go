@@ -18,6 +18,9 @@ type beginning struct {
 	behind map[domain.StreamName]uint64
 }
 
+// now reports whether it is where streams end.
+func (b beginning) now() bool { return !b.start && b.at.IsZero() && b.behind == nil }
+
 // parseFrom reads it.
 //
 // Errors: [domain.ErrInvalid].

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
@@ -258,8 +259,16 @@ func routeOf(def *domain.SagaDefinition) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// follow reports whether they are those of a definition.
+func (p *positions) follow(def *domain.SagaDefinition) bool {
+	return len(p.list) > 0 && p.now().Route == routeOf(def)
+}
+
 // settle has positions and index say what the newest definition wants. Whoever
 // finds that they do not does it.
+//
+// A definition is stored with its positions, but for those of earlier versions of Ramet.
+// Where they are not there, from says where its streams begin; now is when it was stored.
 //
 // Errors: [domain.ErrConflict] where others apply it all the time;
 // [domain.ErrUnavailable].
@@ -273,8 +282,14 @@ func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga 
 		if err != nil {
 			return err
 		}
-		if len(p.list) == 0 || p.now().Route != routeOf(newest.Definition) {
-			err := e.beginGeneration(ctx, tenant, name, newest.Definition, p, from)
+		if !p.follow(newest.Definition) {
+			b, begin := board.Batch{Space: layout.SpaceOf(tenant)}, from
+			if begin.now() {
+				begin.at = time.UnixMilli(newest.UpdatedMs)
+			}
+			if err = e.beginGeneration(ctx, name, newest.Definition, newest.Version, p, begin, &b); err == nil {
+				err = e.board.Commit(ctx, b)
+			}
 			if err != nil && !errors.Is(err, domain.ErrConflict) {
 				return err
 			}
@@ -291,25 +306,26 @@ func (e *Engine) settle(ctx context.Context, tenant domain.TenantID, name, saga 
 	return domain.Conflictf("saga %s: others apply it at the same time; try again", saga)
 }
 
-// beginGeneration begins one for a definition, if nobody else has meanwhile.
-func (e *Engine) beginGeneration(ctx context.Context, tenant domain.TenantID, name string, def *domain.SagaDefinition, p *positions, from beginning) error {
-	next := generation{Of: max(def.Partitions, 1), Version: def.Version, Route: routeOf(def), Reads: wanted(def), Begin: map[domain.StreamName]uint64{}}
+// beginGeneration adds to a commit that one begins for a version of a definition.
+//
+// Errors: those of [beginning.of] and [positions.add].
+func (e *Engine) beginGeneration(ctx context.Context, name string, def *domain.SagaDefinition, version int, p *positions,
+	from beginning, b *board.Batch) error {
+	next := generation{Of: max(def.Partitions, 1), Version: version, Route: routeOf(def), Reads: wanted(def), Begin: map[domain.StreamName]uint64{}}
 	for _, n := range p.anew() {
 		var err error
 		if next.Begin[n], err = from.of(ctx, e.log, n); err != nil {
 			return err
 		}
 	}
-	return e.addGeneration(ctx, tenant, name, def.Name, p, next)
+	return p.add(b, layout.SagaKeys{Tenant: name}.Checkpoint(def.Name), next)
 }
 
-// addGeneration puts one behind those that there are, and leaves out those that
-// are not needed any more.
+// add adds to a commit that a generation begins behind those that there are, and leaves out
+// those that are not needed any more. The commit is refused where somebody else was quicker.
 //
-// Errors: [domain.ErrConflict] where somebody else was quicker.
-func (e *Engine) addGeneration(ctx context.Context, tenant domain.TenantID, name, saga string, p *positions, next generation) error {
-	key := layout.SagaKeys{Tenant: name}.Checkpoint(saga)
-	b := board.Batch{Space: layout.SpaceOf(tenant)}
+// Errors: [domain.ErrExhausted] where there are too many.
+func (p *positions) add(b *board.Batch, key string, next generation) error {
 	b.Equal(key, generationNo, p.no)
 	next.N = 1
 	var list []generation
@@ -337,10 +353,10 @@ func (e *Engine) addGeneration(ctx context.Context, tenant domain.TenantID, name
 		list[len(list)-1].Reads = nil
 	}
 	if len(list) >= maxGenerations {
-		return domain.Exhaustedf("saga %s was changed %d times before all its partitions could follow: see that all are served", saga, len(list))
+		return domain.Exhaustedf("%s: the saga was changed %d times before all its partitions could follow: see that all are served", key, len(list))
 	}
 	b.Set(key, board.Field{Name: generations, Value: plainJSON(append(list, next))}, board.Field{Name: generationNo, Value: strconv.Itoa(next.N)})
-	return e.board.Commit(ctx, b)
+	return nil
 }
 
 // indexKey is the set, in space 0, of all sagas that are served:

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/saga/machine"
@@ -470,7 +471,11 @@ func (e *Engine) Rewind(ctx context.Context, tenant domain.TenantID, saga string
 func (e *Engine) reread(ctx context.Context, tenant domain.TenantID, name, saga string, p *positions, begin map[domain.StreamName]uint64) error {
 	next := *p.now()
 	next.Begin = begin
-	if err := e.addGeneration(ctx, tenant, name, saga, p, next); err != nil {
+	b := board.Batch{Space: layout.SpaceOf(tenant)}
+	if err := p.add(&b, layout.SagaKeys{Tenant: name}.Checkpoint(saga), next); err != nil {
+		return err
+	}
+	if err := e.board.Commit(ctx, b); err != nil {
 		return err
 	}
 	if err := e.settle(ctx, tenant, name, saga, beginning{}); err != nil {

@@ -83,15 +83,15 @@ func TestTheStore(t *testing.T) {
 	s := definition.NewStore(b)
 	d := wholeWant()
 	d.Version = 0
-	first, existing, err := s.Apply(ctx, 1, 7, d)
+	first, existing, err := s.Apply(ctx, 1, 7, d, nil)
 	if err != nil || existing || first.Version != 1 || first.Definition.Version != 1 || first.Hash != definition.Hash(d) {
 		t.Fatalf("%+v %v %v", first, existing, err)
 	}
-	if again, existing, err := s.Apply(ctx, 1, 7, d); err != nil || !existing || again.Version != 1 {
+	if again, existing, err := s.Apply(ctx, 1, 7, d, nil); err != nil || !existing || again.Version != 1 {
 		t.Errorf("%+v %v %v", again, existing, err)
 	}
 	d.Partitions = 3
-	second, _, err := s.Apply(ctx, 1, 7, d)
+	second, _, err := s.Apply(ctx, 1, 7, d, nil)
 	if err != nil || second.Version != 2 {
 		t.Fatalf("%+v %v", second, err)
 	}
@@ -109,7 +109,7 @@ func TestTheStore(t *testing.T) {
 	}
 	d.Initial = "nowhere"
 	var wrong *definition.Error
-	if _, _, err := s.Apply(ctx, 1, 7, d); !errors.As(err, &wrong) || wrong.Faults[0].Path != "initial" {
+	if _, _, err := s.Apply(ctx, 1, 7, d, nil); !errors.As(err, &wrong) || wrong.Faults[0].Path != "initial" {
 		t.Errorf("%v", err)
 	}
 }

@@ -21,17 +21,18 @@ func NewStore(b document.Board) *Store {
 
 // Apply stores a definition as the newest of its name. Where the newest has
 // the same content, nothing is done and that one is returned. Version 0 asks
-// for the next.
+// for the next. with adds to the commit of a new version what is to be stored
+// with it; nil: nothing.
 //
-// Errors: those of [Validate]; [domain.ErrConflict] for a version that is not
-// greater than the newest.
-func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID,
-	d *domain.SagaDefinition) (_ domain.StoredSaga, existing bool, err error) {
+// Errors: those of [Validate] and of with; [domain.ErrConflict] for a version that
+// is not greater than the newest.
+func (s *Store) Apply(ctx context.Context, tenant domain.TenantID, actor domain.ActorID, d *domain.SagaDefinition,
+	with document.With) (_ domain.StoredSaga, existing bool, err error) {
 	if err := Validate(d); err != nil {
 		return domain.StoredSaga{}, false, err
 	}
 	e, existing, err := s.Store.Apply(ctx, tenant, actor, document.Draft{Name: d.Name, Version: d.Version, Hash: Hash(d), Text: string(Canonical(d)),
-		Summary: d.Summary})
+		Summary: d.Summary, With: with})
 	if err != nil {
 		return domain.StoredSaga{}, false, err
 	}
