@@ -166,9 +166,9 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 	if err != nil {
 		return s, err
 	}
-	// A node begins where there is a board: in a folder that has a new one, and nothing yet of what was to come
-	// there, it would begin as a new one.
-	begun := t.alone() && backup.BrokenOff(o.DataDir) != nil
+	// A node begins where there is a board: on a new one, in this folder or a server's, of which nothing is filled yet,
+	// it would begin as a new one.
+	begun := backup.BrokenOff(o.DataDir) != nil
 	_, none := os.Stat(filepath.Join(o.DataDir, artifactFolder))
 	defer func() {
 		refused := (*backup.Refusal)(nil)
@@ -212,10 +212,14 @@ func (t *target) leave(empty bool) error {
 	if !backup.OnlyBegun(t.dataDir) {
 		return nil
 	}
-	if empty {
+	own := filepath.Join(t.dataDir, boardFolder)
+	if _, err := os.Stat(own); err == nil && !t.alone() {
+		return nil // what has begun is a restore onto that one
+	}
+	if empty && t.alone() {
 		err := t.board.Close()
 		t.board = nil
-		if err = errors.Join(err, os.RemoveAll(filepath.Join(t.dataDir, boardFolder))); err != nil {
+		if err = errors.Join(err, os.RemoveAll(own)); err != nil {
 			return domain.FileErrorf(err, "remove the board that the restore has made: %v", err)
 		}
 	}

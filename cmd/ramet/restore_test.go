@@ -24,6 +24,7 @@ import (
 	"github.com/ramet-run/ramet/door/cli"
 	"github.com/ramet-run/ramet/identity"
 	"github.com/ramet-run/ramet/internal/leash"
+	"github.com/ramet-run/ramet/internal/redistest"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/stream"
@@ -247,6 +248,57 @@ func TestNoNodeStartsWhereARestoreFailedEarly(t *testing.T) {
 	if err := backup.BrokenOff(dir); err != nil {
 		t.Errorf("it is whole: got %v", err)
 	}
+}
+
+// TestNoNodeStartsOnASharedBoardWhereARestoreFailedEarly: it would begin there as a new one, and the restore would be refused for that. One
+// that is refused has failed for good, and the folder may be another node's.
+func TestNoNodeStartsOnASharedBoardWhereARestoreFailedEarly(t *testing.T) {
+	text, _ := backedUp(t)
+	dir, rows := t.TempDir(), filepath.Join(t.TempDir(), archiveFile)
+	config := filepath.Join(t.TempDir(), "ramet.yaml")
+	if err := errors.Join(os.WriteFile(config, []byte("artifacts: none\n"), 0o600), os.MkdirAll(filepath.Join(rows, "x"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	server := redistest.Start(t)
+	restored := func(text []byte) error {
+		_, err := restore(t.Context(), cli.RestoreOptions{DataDir: dir, BoardURL: server.URL(), ArchiveURL: "sqlite:" + rows, ConfigFile: config,
+			From: bytes.NewReader(text), Name: "a backup"})
+		return err
+	}
+	noted := func(when string, want bool) {
+		t.Helper()
+		if err := backup.BrokenOff(dir); (err != nil) != want || err != nil && !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("%s: got %v, want that no node starts: %v", when, err, want)
+		}
+	}
+	for range 2 {
+		if err := restored(text); err == nil {
+			t.Fatal("it is restored")
+		}
+		noted("no archive can be made", true)
+	}
+	if err := restored([]byte("nonsense")); err == nil {
+		t.Error("no backup is restored")
+	}
+	noted("refused", false)
+	if err := os.RemoveAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := restored(text); err != nil {
+		t.Error(err)
+	}
+	noted("it is whole", false)
+	if err := restored(text); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("onto a board that has something: got %v", err)
+	}
+	noted("refused by the board", false)
+	if err := errors.Join(beginRestore(dir), os.Mkdir(filepath.Join(dir, boardFolder), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := restored(text); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("where one onto a board in the folder has begun: got %v", err)
+	}
+	noted("another has begun", true)
 }
 
 // TestARestoreThatIsRefusedLeavesTheFolder as it was: what is there may be a node's on another board, which would start no more. So is what
