@@ -147,8 +147,8 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 		for told := false; !told; {
 			select {
 			case <-well.C:
-				if s.well(held) != nil {
-					well.Reset(wellAfter)
+				if rest, err := s.well(held, time.Since(began)); err != nil || rest > 0 {
+					well.Reset(max(rest, wellAfter))
 				}
 			case <-stop.told:
 				told = true
@@ -176,9 +176,9 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 	b.Held(s.record, s.owner, s.Claimed.Token).Release(s.record)
 	switch {
 	case err == nil:
-		b.Unset(s.record, fieldLives, fieldLife, fieldFailing, fieldFailingBy)
+		b.Unset(s.record, fieldLives, fieldLife, fieldFailing, fieldFailingBy, fieldFailingTook)
 	case !errors.Is(err, errNewer):
-		s.fails(ctx, &b)
+		s.fails(ctx, &b, time.Since(began))
 	}
 	if lost := s.e.board.Commit(ctx, b); errors.Is(lost, domain.ErrConflict) {
 		return errLost
@@ -188,25 +188,34 @@ func (s *shard) run(ctx context.Context, stop *stop) error {
 
 // Fields of the shard's record, there while workers have the partition for moments only.
 const (
-	fieldFailing   = "failing_ms" // since when
-	fieldFailingBy = "failing_by" // the owner of the last one
+	fieldFailing     = "failing_ms"      // since when
+	fieldFailingBy   = "failing_by"      // the owner of the last one
+	fieldFailingTook = "failing_took_ms" // for how long that one had it
 )
 
-// wellAfter is for how long a worker must have had a partition to be one that has it.
-const wellAfter = 5 * time.Second
+const (
+	// wellAfter is for how long a worker must have had a partition to be one that has it: at least so long, and twice
+	// as long as the last one had it that failed, up to wellMost. What fails by a time-out fails late each time.
+	wellAfter = 5 * time.Second
+	wellMost  = time.Minute
+)
 
-// well takes back that workers have the partition for moments only.
-func (s *shard) well(ctx context.Context) error {
-	recs, err := s.e.board.GetFields(ctx, s.space, []string{fieldFailing}, s.record)
+// well takes back that workers have the partition for moments only, or returns for how much longer this one must have it.
+func (s *shard) well(ctx context.Context, had time.Duration) (rest time.Duration, err error) {
+	recs, err := s.e.board.GetFields(ctx, s.space, []string{fieldFailing, fieldFailingTook}, s.record)
 	if err != nil || recs[0].Get(fieldFailing) == "" {
-		return err
+		return 0, err
+	}
+	took, _ := strconv.ParseInt(recs[0].Get(fieldFailingTook), 10, 64)
+	if rest = min(2*time.Duration(took)*time.Millisecond, wellMost) - had; rest > 0 {
+		return rest, nil
 	}
 	b := board.Batch{Space: s.space}
-	return s.e.board.Commit(ctx, *b.Held(s.record, s.owner, s.Claimed.Token).Unset(s.record, fieldFailing, fieldFailingBy))
+	return 0, s.e.board.Commit(ctx, *b.Held(s.record, s.owner, s.Claimed.Token).Unset(s.record, fieldFailing, fieldFailingBy, fieldFailingTook))
 }
 
 // fails adds to a batch that this worker could not go on with the partition, and leaves since when that is so.
-func (s *shard) fails(ctx context.Context, b *board.Batch) {
+func (s *shard) fails(ctx context.Context, b *board.Batch, had time.Duration) {
 	recs, err := s.e.board.GetFields(ctx, s.space, []string{fieldFailing}, s.record)
 	if err != nil {
 		return // the next that fails says so
@@ -214,7 +223,7 @@ func (s *shard) fails(ctx context.Context, b *board.Batch) {
 	if recs[0].Get(fieldFailing) == "" {
 		b.Set(s.record, board.Field{Name: fieldFailing, Value: strconv.FormatInt(s.e.board.Now().UnixMilli(), 10)})
 	}
-	b.Set(s.record, board.Field{Name: fieldFailingBy, Value: s.owner})
+	b.Set(s.record, board.Field{Name: fieldFailingBy, Value: s.owner}, board.Field{Name: fieldFailingTook, Value: strconv.FormatInt(had.Milliseconds(), 10)})
 }
 
 // work reads and moves until take ends, then empties the outbox.

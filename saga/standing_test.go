@@ -114,11 +114,13 @@ func TestABrokerThatIsAwayIsNoSagaThatHasCaughtUp(t *testing.T) {
 // brokenReader is a log of which a saga's consumers cannot be opened, for a reason that does not pass.
 type brokenReader struct {
 	stream.Log
+	after  time.Duration // until it says so
 	broken atomic.Bool
 }
 
 func (l *brokenReader) Read(ctx context.Context, c stream.Consumer) (stream.Reader, error) {
 	if l.broken.Load() {
+		time.Sleep(l.after)
 		return nil, domain.Invalidf("no such consumer can be made")
 	}
 	return l.Log.Read(ctx, c)
@@ -127,9 +129,15 @@ func (l *brokenReader) Read(ctx context.Context, c stream.Consumer) (stream.Read
 // TestAPartitionThatNobodyComesToHaveIsTold at once, not when an event has waited for long: whoever asks sees it, with streams or
 // without, and no longer than it is so.
 func TestAPartitionThatNobodyComesToHaveIsTold(t *testing.T) {
+	for _, after := range []time.Duration{0, 8 * time.Second} { // of which each worker fails
+		t.Run(after.String(), func(t *testing.T) { toldOfPartition(t, after) })
+	}
+}
+
+func toldOfPartition(t *testing.T, after time.Duration) {
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("s", countsEvents))
-		log := &brokenReader{Log: r.log}
+		log := &brokenReader{Log: r.log, after: after}
 		defer r.workOn(r.board, log, saga.WorkerConfig{Owner: "node1/1"})()
 		told := func(when string, want bool) {
 			t.Helper()
