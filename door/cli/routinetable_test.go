@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/domain"
 )
@@ -17,7 +18,7 @@ func TestARoutineIsShownAsItStands(t *testing.T) {
 		r.Instances = domain.List[domain.RoutineInstance]{at}
 		var out strings.Builder
 		table := newTable(&out)
-		routineTable(table, r)
+		routineTable(table, r, time.UnixMilli(at.BeganMs))
 		if err := table.flush(); err != nil {
 			t.Fatal(err)
 		}

@@ -802,8 +802,13 @@ def test_each_burst_is_served_however_claims_and_ends_meet(monkeypatch: pytest.M
 
         async def send(self: ramet.AsyncClient, call: Any) -> Any:
             nonlocal left
+            if call.path.endswith("/leave"):
+                return None
             ask = json.loads(call.body)
             await some_turns()
+            if call.path.endswith("/extend"):  # it asks which jobs are to stop, and none is
+                await asyncio.sleep(ask.get("wait_ms", 0) / 1000)
+                return [{"held": True} for _ in ask["jobs"]]
             if call.path.endswith("/claim"):
                 while not queue and ask["wait_ms"]:
                     there.clear()
