@@ -808,7 +808,7 @@ def test_each_burst_is_served_however_claims_and_ends_meet(monkeypatch: pytest.M
             await some_turns()
             if call.path.endswith("/extend"):  # it asks which jobs are to stop, and none is
                 await asyncio.sleep(ask.get("wait_ms", 0) / 1000)
-                return [{"held": True} for _ in ask["jobs"]]
+                return ["renewed" for _ in ask["jobs"]]
             if call.path.endswith("/claim"):
                 while not queue and ask["wait_ms"]:
                     there.clear()
