@@ -41,7 +41,7 @@ func (c Caller) ApplyBlueprint(ctx context.Context, p api.ApplyBlueprintParams) 
 	}
 	b, err := blueprintOf(&p)
 	if err == nil {
-		err = cmp.Or(Storable(b), c.mayGoAll(nil, b))
+		err = cmp.Or(blueprint.Storable(b), c.mayGoAll(nil, b))
 	}
 	if err != nil {
 		return api.BlueprintApplied{}, err
@@ -101,7 +101,7 @@ func (c Caller) storedBlueprint(ctx context.Context, t domain.Tenant, name strin
 // withoutEnv hides the values of a blueprint's environments.
 func withoutEnv(b *domain.Blueprint) {
 	b.On = hooksView(b.On)
-	for _, env := range EnvironmentsOf(b) {
+	for _, env := range blueprint.EnvironmentsOf(b) {
 		redact(env)
 	}
 }

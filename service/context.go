@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/hide"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -18,7 +20,7 @@ func (c Caller) CreateContext(ctx context.Context, p api.CreateContextParams) (a
 	if err := c.mayHere(ctx, domain.VerbAdministrate, "context"); err != nil {
 		return api.CreatedContext{}, err
 	}
-	if err := unread(hookEnvironments(p.On)...); err != nil {
+	if err := hide.Refuse(blueprint.HookEnvironments(p.On)...); err != nil {
 		return api.CreatedContext{}, err
 	}
 	if c.once == nil || p.ID != 0 || p.Alias != "" {
@@ -110,7 +112,7 @@ func (c Caller) UpdateContext(ctx context.Context, p api.UpdateContextParams) (d
 	if _, err := c.may(ctx, domain.VerbGrant, p.Context, "context"); err != nil {
 		return domain.Tenant{}, err
 	}
-	if err := unread(hookEnvironments(p.On)...); err != nil {
+	if err := hide.Refuse(blueprint.HookEnvironments(p.On)...); err != nil {
 		return domain.Tenant{}, err
 	}
 	t, err := c.api.parts.Directory.As(c.who.Actor).UpdateTenant(ctx, p.Context, p.TenantChange)

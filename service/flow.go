@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/blueprint"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/hide"
 	"github.com/ramet-run/ramet/listing"
 )
 
@@ -49,9 +50,9 @@ func flowRequest(in *api.FlowInput, caller domain.ActorID, tenant domain.TenantI
 	}
 	envs := []map[string]string{r.Env}
 	if r.Plan != nil {
-		envs = append(envs, EnvironmentsOf(r.Plan)...)
+		envs = append(envs, blueprint.EnvironmentsOf(r.Plan)...)
 	}
-	if err := unread(envs...); err != nil {
+	if err := hide.Refuse(envs...); err != nil {
 		return r, err
 	}
 	for i := range in.Jobs {

@@ -11,6 +11,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
+	"github.com/ramet-run/ramet/internal/hide"
 	"github.com/ramet-run/ramet/listing"
 	"github.com/ramet-run/ramet/work"
 )
@@ -26,7 +27,7 @@ func jobOf(in *api.JobInput, caller domain.ActorID, tenant domain.TenantID) (*do
 	if in.ContextID != 0 && in.ContextID != tenant {
 		return nil, domain.Invalidf("job %d: context_id %d, but it is submitted to context %d; leave it out", in.ID, in.ContextID, tenant)
 	}
-	if err := unread(in.EnvVars); err != nil {
+	if err := hide.Refuse(in.EnvVars); err != nil {
 		return nil, fmt.Errorf("job %d: %w", in.ID, err)
 	}
 	needs := in.Dependends

@@ -61,7 +61,7 @@ func (c Caller) SendMessage(ctx context.Context, p api.SendParams) (api.MessageS
 		return api.MessageSent{}, domain.Invalidf("flow: an environment in it: %s", hide.WhyNot)
 	}
 	for i := range m.Job {
-		if err := unread(m.Job[i].EnvVars); err != nil {
+		if err := hide.Refuse(m.Job[i].EnvVars); err != nil {
 			return api.MessageSent{}, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/hide"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -73,7 +74,7 @@ func (c Caller) ApplyRoutine(ctx context.Context, p api.RoutineApplyParams) (*do
 	if err != nil {
 		return nil, err
 	}
-	if err := unread(p.Env); err != nil {
+	if err := hide.Refuse(p.Env); err != nil {
 		return nil, err
 	}
 	r, err := makes(ctx, c, thingOf(p.Context, layout.Routine(p.Name), ""), func(ctx context.Context) (*domain.Routine, error) {

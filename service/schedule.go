@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/hide"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/listing"
 )
@@ -48,7 +49,7 @@ func (c Caller) ApplySchedule(ctx context.Context, p api.ScheduleApplyParams) (a
 		err = c.mayMake(ctx, p.Context, flow.Request{Blueprint: p.Blueprint, Version: p.Version})
 	}
 	if err == nil {
-		err = unread(p.Env)
+		err = hide.Refuse(p.Env)
 	}
 	if err == nil { // what is wrong in itself comes first
 		_, err = c.api.parts.Schedules.Upcoming(p.Schedule.Schedule, time.Now(), 1)
@@ -164,7 +165,7 @@ func (c Caller) PreviewSchedule(ctx context.Context, p api.SchedulePreviewParams
 	if _, err := c.maySchedule(ctx, domain.VerbRead, p.Context, p.Name); err != nil {
 		return api.ScheduleTimes{}, err
 	}
-	if err := unread(p.Env); err != nil {
+	if err := hide.Refuse(p.Env); err != nil {
 		return api.ScheduleTimes{}, err
 	}
 	// What it is called and makes does not matter here.

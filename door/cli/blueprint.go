@@ -14,7 +14,6 @@ import (
 	"github.com/ramet-run/ramet/client"
 	"github.com/ramet-run/ramet/document"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/service"
 )
 
 func (a *app) blueprintCommand() *cobra.Command {
@@ -126,7 +125,7 @@ func (a *app) blueprintCheck() *cobra.Command {
 			return a.checkFiles(files, func(file string) (checked, string, error) {
 				b, err := a.readBlueprint(file)
 				if err == nil {
-					if wrong := service.Storable(b); wrong != nil {
+					if wrong := blueprint.Storable(b); wrong != nil {
 						err = document.NewError(file, []domain.Fault{{Text: wrong.Error()}})
 					}
 				}

@@ -69,7 +69,7 @@ func (v *visit) mayRewrite(b *domain.StoredBlueprint) error {
 	if err := v.mayEdit(); err != nil {
 		return err
 	}
-	hasEnv := slices.ContainsFunc(service.EnvironmentsOf(&b.Blueprint), func(env map[string]string) bool { return len(env) > 0 })
+	hasEnv := slices.ContainsFunc(blueprint.EnvironmentsOf(&b.Blueprint), func(env map[string]string) bool { return len(env) > 0 })
 	if hasEnv && !v.who.Permits(v.tenant, domain.VerbReadEnv, false, api.BlueprintApply.Group()) {
 		return domain.Forbiddenf("actor %d may not read the values of env of blueprint %q, which it would store", v.who.Actor, b.Name)
 	}
@@ -124,7 +124,7 @@ func (v *visit) checkBlueprint() error {
 	} else if err != nil {
 		return err
 	}
-	if err := service.Storable(bp); err != nil {
+	if err := blueprint.Storable(bp); err != nil {
 		b.Faults = []domain.Fault{{Text: err.Error()}}
 		return v.editor(b, nil)
 	}

@@ -48,7 +48,7 @@ var may = map[string][]string{
 	"object":          {"board", "layout", "identity", "internal/pause"},
 	"condition":       {"rhai", "rhai/syntax", "rhai/value"},
 	"document":        {"board", "layout", "internal/intake", "internal/pattern"},
-	"blueprint":       {"template", "board", "condition", "document", "layout", "rhai", "rhai/value", "internal/intake"},
+	"blueprint":       {"template", "internal/hide", "board", "condition", "document", "layout", "rhai", "rhai/value", "internal/intake"},
 	"blueprint/trial": {"blueprint", "document"},
 	"migrate":         {"template", "blueprint", "clockwork/timetable", "document", "internal/intake", "internal/pattern"},
 	"flow": {"template", "tracing", "archive", "blueprint", "blueprint/trial", "board", "condition", "layout", "lease", "listing", "script", "work",
