@@ -70,9 +70,7 @@ test-quick: ## what needs nothing installed; servers that are missing skip their
 # program would be compiled a third time.
 # SQLite is C that was translated to Go: its memory is none that the detector knows,
 # and watching each access to it doubles what the archive's tests cost.
-# -race also checks each conversion of a pointer. In code of others that is a tenth of what
-# the tests cost, in encoding/json and reflect above all; in ours it stays.
-UNWATCHED := -gcflags=all=-d=checkptr=0 -gcflags=github.com/ramet-run/ramet/...= -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
+UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 # What runs in one goroutine has no races: tools/goroutines leaves those packages out,
 # whose tests `make test` runs like all others.
 .PHONY: race
