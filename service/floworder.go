@@ -28,7 +28,7 @@ func (c Caller) act(ctx context.Context, verb domain.Verb, p api.FlowParams, o f
 // CancelFlow ends what a flow has not begun, and tells what runs to stop.
 func (c Caller) CancelFlow(ctx context.Context, p api.FlowParams) (api.FlowDone, error) {
 	done, err := c.act(ctx, domain.VerbStop, p, flow.Order{Verb: flow.OrderCancel})
-	if done.Done {
+	if err == nil && done.Done {
 		err = c.endPause(ctx, p)
 	}
 	return done, err
@@ -168,7 +168,7 @@ func (c Caller) UpdateFlow(ctx context.Context, p api.UpdateFlowParams) (api.Flo
 // that is to be forgotten, which can also be said later.
 func (c Caller) DeleteFlow(ctx context.Context, p api.DeleteFlowParams) (api.FlowDone, error) {
 	done, err := c.act(ctx, domain.VerbDelete, p.FlowParams, flow.Order{Verb: flow.OrderDelete, Forget: p.Forget})
-	if done.Done {
+	if err == nil && done.Done {
 		err = c.endPause(ctx, p.FlowParams)
 	}
 	return done, err
