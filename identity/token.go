@@ -163,9 +163,7 @@ func (v Verifier) Verify(ctx context.Context, token string) (Proof, error) {
 	var lookup error // the board's own trouble must not read as a bad token
 	parsed, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (key any, err error) {
 		holder, key, err = v.publicKey(ctx, claims.Issuer)
-		if errors.Is(err, domain.ErrUnavailable) || ctx.Err() != nil {
-			lookup = cmp.Or(err, ctx.Err())
-		}
+		lookup = unanswered(ctx, err)
 		return key, err
 	}, jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithAudience(v.Node),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(Leeway), jwt.WithStrictDecoding())
@@ -246,6 +244,20 @@ func readClaims(text []byte) (c Claims, err error) {
 		return c, errTokenScope
 	}
 	return c, nil
+}
+
+// unanswered is the error of a caller whose token could not be judged, as nobody
+// knows who it names; nil where that is known, or where it is known that nobody
+// is named. A record that is spoiled proves nothing, and is no trouble of the board.
+func unanswered(ctx context.Context, err error) error {
+	switch {
+	case err == nil, errors.Is(err, domain.ErrNotFound), errors.Is(err, domain.ErrInvalid), errors.Is(err, domain.ErrUnauthenticated):
+		return nil
+	case ctx.Err() != nil, errors.Is(err, domain.ErrUnavailable):
+		return err
+	}
+	// A deadline of the board's driver is one: the caller's own has not passed.
+	return domain.Unavailablef("it cannot be looked up who the token names, so nothing was done: %v", err)
 }
 
 // refusal turns the library's errors into ours. A signature is judged first,

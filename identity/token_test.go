@@ -206,11 +206,14 @@ func TestABoardInTroubleIsNoBadToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := identity.Verifier{Node: "n1", Holder: func(context.Context, domain.ActorID) (identity.Holder, error) {
-		return identity.Holder{}, domain.Unavailablef("redis is away")
-	}}
-	if _, err := v.Verify(t.Context(), token); !errors.Is(err, domain.ErrUnavailable) || errors.Is(err, domain.ErrForbidden) {
-		t.Errorf("got %v", err)
+	for _, trouble := range []error{domain.Unavailablef("redis is away"), context.DeadlineExceeded, fmt.Errorf("read: %w", context.DeadlineExceeded),
+		context.Canceled, domain.Conflictf("this node has another key"), domain.Exhaustedf("the board is full"), errors.New("connection reset by peer")} {
+		v := identity.Verifier{Node: "n1", Holder: func(context.Context, domain.ActorID) (identity.Holder, error) {
+			return identity.Holder{}, trouble
+		}}
+		if _, err := v.Verify(t.Context(), token); !errors.Is(err, domain.ErrUnavailable) || errors.Is(err, domain.ErrForbidden) {
+			t.Errorf("%v: got %v", trouble, err)
+		}
 	}
 }
 

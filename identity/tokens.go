@@ -57,7 +57,11 @@ func (t *Tokens) verify(ctx context.Context, token string) (Proof, error) {
 	}
 	name := sha256.Sum256([]byte(token)) // not the token: what lies in memory is no secret
 	if p, known := t.proofs.get(name); known {
-		if holder, err := t.verifier.Holder(ctx, p.Actor); err == nil && p.Stands(holder) == nil {
+		holder, err := t.verifier.Holder(ctx, p.Actor)
+		if away := unanswered(ctx, err); away != nil {
+			return Proof{}, away // to ask once more would only take as long again
+		}
+		if err == nil && p.Stands(holder) == nil {
 			return p, nil
 		}
 	}

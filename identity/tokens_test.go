@@ -1,11 +1,14 @@
 package identity_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
@@ -65,10 +68,51 @@ func TestAKnownTokenIsNotGoodForEver(t *testing.T) {
 	})
 }
 
+// silentBoard gives no answer in time while it is silent.
+type silentBoard struct {
+	board.Board
+	silent bool
+	asked  int
+}
+
+func (b *silentBoard) Get(ctx context.Context, space board.Space, keys ...string) ([]board.Record, error) {
+	if b.silent {
+		b.asked++
+		return nil, context.DeadlineExceeded
+	}
+	return b.Board.Get(ctx, space, keys...)
+}
+
+// A token that was known and one that was not are both no worse than before, when the
+// board is silent, and it is asked once.
+func TestASilentBoardIsNoBadToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memboard.Open()
+		defer mem.Close()
+		b := &silentBoard{Board: mem}
+		r := identity.NewRegistry(b)
+		key := holderOf(t, r, 12)
+		tokens := identity.NewTokens(r, identity.NewAccess(r, nil), "there")
+		known, other := mint(t, key), mint(t, key)
+		verified(t, tokens, known)
+		time.Sleep(identity.CacheFor) // virtual
+		for name, token := range map[string]string{"known": known, "not known": other} {
+			b.silent, b.asked = true, 0
+			p, err := tokens.Verify(t.Context(), token)
+			if !errors.Is(err, domain.ErrUnavailable) || errors.Is(err, domain.ErrForbidden) || p.Actor != 0 || b.asked != 1 {
+				t.Errorf("%s: got %+v, %v after %d questions", name, p, err, b.asked)
+			}
+		}
+		b.silent = false
+		verified(t, tokens, known)
+		verified(t, tokens, other)
+	})
+}
+
 func BenchmarkVerify(b *testing.B) {
-	board := memboard.Open()
-	defer board.Close()
-	r := identity.NewRegistry(board)
+	mem := memboard.Open()
+	defer mem.Close()
+	r := identity.NewRegistry(mem)
 	key, err := identity.NewKey()
 	if err != nil {
 		b.Fatal(err)
