@@ -10,6 +10,7 @@ import (
 	"net"
 	nethttp "net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -128,14 +129,40 @@ func ListenSocket(path string, first func() error) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	ln, err := net.Listen("unix", path)
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, domain.Unavailablef("listen on the local socket: %v", err)
 	}
+	ln.SetUnlinkOnClose(false) // that would remove whatever lies there by then
+	made, err := os.Lstat(path)
+	if err != nil {
+		ln.Close()
+		return nil, domain.Unavailablef("look at the local socket: %v", err)
+	}
+	socket := &socketListener{UnixListener: ln, path: path, made: made}
 	// The folder is 0700 and the peer is checked; this is for those who look.
 	if err := os.Chmod(path, 0o600); err != nil {
-		ln.Close()
+		socket.Close()
 		return nil, domain.Unavailablef("protect the local socket: %v", err)
 	}
-	return ln, nil
+	return socket, nil
+}
+
+// socketListener removes its socket when it is closed, and nobody else's: where the
+// data folder was moved, another node may listen at the path by then.
+type socketListener struct {
+	*net.UnixListener
+	path   string
+	made   fs.FileInfo
+	remove sync.Once // what was removed may be another's the next time, and look the same
+}
+
+// Close removes the socket first: as long as this one answers, no other node takes its place.
+func (l *socketListener) Close() error {
+	l.remove.Do(func() {
+		if is, err := os.Lstat(l.path); err == nil && os.SameFile(l.made, is) {
+			os.Remove(l.path)
+		}
+	})
+	return l.UnixListener.Close()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -67,6 +68,50 @@ func TestASecondNodeOnTheSameSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
+}
+
+// A node whose data folder was moved away ends after another was started in its place.
+func TestANodeRemovesOnlyItsOwnSocket(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	path := filepath.Join(dir, "socket")
+	listen := func() net.Listener {
+		t.Helper()
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		ln, err := http.ListenSocket(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ln
+	}
+	for name, away := range map[string]func() error{
+		"moved":   func() error { return os.Rename(dir, dir+".moved") },
+		"deleted": func() error { return os.RemoveAll(dir) },
+	} {
+		old := listen()
+		if err := away(); err != nil {
+			t.Fatal(err)
+		}
+		now := listen()
+		old.Close()
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatalf("%s: nobody reaches the node that was started in the place of another: %v", name, err)
+		}
+		c.Close()
+		now.Close()
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: the node left its own: %v", name, err)
+		}
+		// Closed once more, it takes nothing from who came after it.
+		third := listen()
+		now.Close()
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		third.Close()
+	}
 }
 
 // Who can connect finds what is made first; a node that is there already keeps its own.
