@@ -45,6 +45,9 @@ type Config struct {
 	// or has no time: see [Once] and [api.Operation.Repeatable]. A node's Retry-After is
 	// waited for, unless that would be too late. Default: it is not.
 	Retry time.Duration
+	// Keyed has each request that creates be sent with a key of its own, where its context has none of [Once]: with Retry
+	// an answer that is lost is asked for again, and nothing is made twice. Default: no key.
+	Keyed bool
 	// TraceParent is the header "traceparent" of W3C Trace Context that requests are sent
 	// with: they belong to that trace, and what they create. One of the request's own, of
 	// [tracing.In], goes before it. Default: none.
@@ -62,6 +65,7 @@ type Client struct {
 	prover prover
 	http   *http.Client
 	retry  time.Duration
+	keyed  bool
 	trace  string
 }
 
@@ -69,7 +73,7 @@ type Client struct {
 //
 // Errors: [domain.ErrInvalid].
 func New(cfg Config) (*Client, error) {
-	c := &Client{prover: proverOf(cfg), http: cfg.HTTP, retry: cfg.Retry, trace: cfg.TraceParent}
+	c := &Client{prover: proverOf(cfg), http: cfg.HTTP, retry: cfg.Retry, keyed: cfg.Keyed, trace: cfg.TraceParent}
 	switch {
 	case (cfg.URL == "") == (cfg.Socket == ""):
 		return nil, domain.Invalidf("client: want either a URL or a socket")
@@ -138,7 +142,7 @@ func ask[P, R any](ctx context.Context, c *Client, op api.Op[P, R], params P) (r
 // do does an operation, with pointers to parameters and to a result.
 func (c *Client) do(ctx context.Context, o *api.Operation, params, result any) (http.Header, error) {
 	path, query, body := o.Write(params)
-	key := keyOf(ctx, o.Creates())
+	key := c.keyOf(ctx, o.Creates())
 	return c.call(ctx, o.Repeatable(key != ""), o.Method, path, query, header(ctx, o, key), body, result)
 }
 

@@ -2,8 +2,9 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
+	random "math/rand/v2"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -23,11 +24,14 @@ func Once(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, once{}, key)
 }
 
-// keyOf is the key that a request of an operation has; "" is none.
-func keyOf(ctx context.Context, creates bool) string {
+// keyOf is the key that a request of an operation has, each time that it is sent; "" is none.
+func (c *Client) keyOf(ctx context.Context, creates bool) string {
 	key, _ := ctx.Value(once{}).(string)
-	if !creates {
+	switch {
+	case !creates:
 		return ""
+	case key == "" && c.keyed:
+		return rand.Text()
 	}
 	return key
 }
@@ -43,7 +47,7 @@ func (c *Client) again(ctx context.Context, safe bool, do func() error) error {
 	begun := time.Now()
 	for pause := againMin; ; pause = min(2*pause, againMax) {
 		err := do()
-		rest := pause - time.Duration(rand.Int64N(int64(pause)/2))
+		rest := pause - time.Duration(random.Int64N(int64(pause)/2))
 		if e, ok := errors.AsType[*Error](err); ok {
 			rest = max(rest, e.after)
 		}

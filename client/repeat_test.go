@@ -81,7 +81,7 @@ func (b broken) Read(p []byte) (int, error) {
 }
 func (broken) Close() error { return nil }
 
-// Every operation is met by every fault, with a key and without: asked again is what the
+// Every operation is met by every fault, with a key, with one that the client makes and without: asked again is what the
 // contract says may be, and nothing else.
 func TestWhatIsAskedAgainIsWhatTheContractSays(t *testing.T) {
 	for _, o := range api.Table {
@@ -89,7 +89,7 @@ func TestWhatIsAskedAgainIsWhatTheContractSays(t *testing.T) {
 			continue
 		}
 		for _, f := range faults {
-			for _, key := range []string{"", "k"} {
+			for _, key := range []string{"", "k", "its own"} {
 				may := o.Repeatable(key != "")
 				synctest.Test(t, func(t *testing.T) {
 					m := &meets{fault: func() (*http.Response, error) {
@@ -105,12 +105,12 @@ func TestWhatIsAskedAgainIsWhatTheContractSays(t *testing.T) {
 						}
 						return answer, nil
 					}}
-					c, err := client.New(client.Config{URL: "http://node", Retry: time.Minute, HTTP: &http.Client{Transport: m}})
+					c, err := client.New(client.Config{URL: "http://node", Retry: time.Minute, Keyed: key == "its own", HTTP: &http.Client{Transport: m}})
 					if err != nil {
 						t.Fatal(err)
 					}
 					ctx := context.Context(t.Context())
-					if key != "" {
+					if key == "k" {
 						ctx = client.Once(ctx, key)
 					}
 					err = client.Try(ctx, c, o)

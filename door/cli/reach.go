@@ -242,8 +242,7 @@ func (a *app) dialNodes(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.TraceParent = os.Getenv("TRACEPARENT")
-	c, err := client.New(cfg)
+	c, err := client.New(ofCommand(cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -289,10 +288,18 @@ func (a *app) tokenAfterLook(n failover.Address) func(context.Context) (string, 
 	}
 }
 
+// ofCommand is what all clients of commands have. What a script does by commands belongs to its job's trace. What creates has
+// a key of its own, fresh for each request: sent again to the next node it makes nothing twice, and a command that is typed
+// twice is two.
+func ofCommand(cfg client.Config) client.Config {
+	cfg.TraceParent, cfg.Keyed = os.Getenv("TRACEPARENT"), true
+	return cfg
+}
+
 // dial makes a client, with tokens where there is a key. What answers must be
 // the node called name; "" trusts what answers, as is right on one's own socket.
 func (a *app) dial(ctx context.Context, cfg client.Config, name string) (*client.Client, error) {
-	cfg.TraceParent = os.Getenv("TRACEPARENT") // what a script does by commands belongs to its job's trace
+	cfg = ofCommand(cfg)
 	if a.key == "" && name == "" {
 		return client.New(cfg)
 	}

@@ -1,0 +1,52 @@
+package cli_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A node does what creates, and its answer is lost: the next node of the board is asked under the same key, and there is one
+// job. A command that is typed again has another key, and there are two.
+func TestAnAnswerThatIsLostMakesNothingTwice(t *testing.T) {
+	f := newFakeNode()
+	var keys []string
+	answers := map[string]*httptest.ResponseRecorder{}
+	node := func(loses bool) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost {
+				f.ServeHTTP(w, r)
+				return
+			}
+			key := r.Header.Get("Idempotency-Key")
+			answer := answers[key]
+			if keys = append(keys, key); answer == nil || key == "" {
+				answer = httptest.NewRecorder()
+				f.ServeHTTP(answer, r)
+				answers[key] = answer
+			}
+			if loses {
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(answer.Code)
+			w.Write(answer.Body.Bytes())
+		}))
+		t.Cleanup(s.Close)
+		return s.URL + "#fake"
+	}
+	args := []string{"job", "submit", write(t, "a.sh", "echo a\n"), "--key", write(t, "k", ""), "--node", node(true) + "," + node(false)}
+	for n := 1; n <= 2; n++ {
+		if got := ramet(t, f.hooks(), "", args...); got.code != 0 || !strings.Contains(got.out, "job:1:") {
+			t.Fatalf("got %+v", got)
+		}
+		if len(f.jobs) != n {
+			t.Fatalf("after %d commands there are %d jobs", n, len(f.jobs))
+		}
+	}
+	if keys = slices.Compact(keys); len(keys) != 2 || slices.Contains(keys, "") { // a connection may be tried anew, too
+		t.Errorf("two commands asked under the keys %q", keys)
+	}
+}
