@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/client/internal/pulse"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/tracing"
 )
@@ -125,7 +127,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // reads better.
 //
 // Errors: those that the operation says, as an *[Error]; [domain.ErrUnavailable] where the
-// node does not answer.
+// node does not answer, which is [ErrUnanswered], too, where nobody knows whether it was done.
 func Call[P, R any](ctx context.Context, c *Client, op api.Op[P, R], params P) (R, error) {
 	result, _, err := ask(ctx, c, op, params)
 	return result, err
@@ -143,26 +145,34 @@ func ask[P, R any](ctx context.Context, c *Client, op api.Op[P, R], params P) (r
 func (c *Client) do(ctx context.Context, o *api.Operation, params, result any) (http.Header, error) {
 	path, query, body := o.Write(params)
 	key := c.keyOf(ctx, o.Creates())
-	return c.call(ctx, o.Repeatable(key != ""), o.Method, path, query, header(ctx, o, key), body, result)
+	w := way{again: o.Repeatable(key != ""), changes: o.Method != http.MethodGet && !o.Right.Reads()}
+	return c.call(ctx, w, o.Method, path, query, header(ctx, o, key), body, result)
 }
 
+// way is what sending a request may do: whether it may be sent again, and whether it changes something.
+type way struct{ again, changes bool }
+
+// reading is the way of what changes nothing.
+var reading = way{again: true}
+
 // call is a request with a JSON answer; made again where that is safe. in and out may be nil.
-func (c *Client) call(ctx context.Context, safe bool, method, path string, query url.Values, header http.Header, in, out any) (answer http.Header,
+func (c *Client) call(ctx context.Context, w way, method, path string, query url.Values, header http.Header, in, out any) (answer http.Header,
 	err error) {
 	body, err := encode(in)
 	if err != nil {
 		return nil, err
 	}
-	err = c.again(ctx, safe, func() (err error) {
-		answer, err = c.once(ctx, method, path, query, header, body, out)
+	err = c.again(ctx, w.again, func() (err error) {
+		answer, err = c.once(ctx, w.changes, method, path, query, header, body, out)
 		return err
 	})
 	return answer, err
 }
 
 // once makes a request of call once.
-func (c *Client) once(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte, out any) (http.Header, error) {
-	resp, err := c.send(ctx, method, path, query, body, header)
+func (c *Client) once(ctx context.Context, changes bool, method, path string, query url.Values, header http.Header, body []byte, out any) (http.Header,
+	error) {
+	resp, err := c.send(ctx, changes, method, path, query, body, header)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +180,7 @@ func (c *Client) once(ctx context.Context, method, path string, query url.Values
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, c.unreachable(ctx, err)
+		return nil, c.unreachable(ctx, changes, err)
 	case len(text) > maxAnswer:
 		return nil, domain.Limitf("%s: the answer is longer than %d bytes; ask for fewer at once", c.where, maxAnswer)
 	case out == nil:
@@ -197,12 +207,13 @@ func encode(in any) ([]byte, error) {
 }
 
 // send makes a request; what is no success becomes an error and is closed.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, changes bool, method, path string, query url.Values, body []byte, header http.Header) (*http.Response,
+	error) {
 	to := c.base + path
 	if len(query) > 0 {
 		to += "?" + query.Encode()
 	}
-	resp, err := c.proven(ctx, func() (*http.Request, error) {
+	resp, err := c.proven(ctx, changes, func() (*http.Request, error) {
 		req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
 		if err != nil {
 			return nil, domain.Invalidf("%s: %v", to, err)
@@ -229,8 +240,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return resp, nil
 }
 
-// unreachable says that the node did not answer. A context that ended is handed back as such: nothing is wrong with the node.
-func (c *Client) unreachable(ctx context.Context, err error) error {
+// unreachable says that the node did not answer, and where the request that it was sent changes something, that nobody knows
+// whether it did. A context that ended is handed back as such: nothing is wrong with the node.
+func (c *Client) unreachable(ctx context.Context, changes bool, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return cause
 	}
@@ -240,7 +252,24 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 	if errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrForbidden) || errors.Is(err, domain.ErrNotFound) ||
 		errors.Is(err, domain.ErrUnavailable) {
-		return err // there is no token for it, so it was not sent; or Config.HTTP asks several nodes, and says which
+		return err // there is no token for it, so it was not sent
 	}
-	return domain.Unavailablef("no answer from %s (%v): is the node running?", c.where, err)
+	where := c.where
+	if lost, ok := errors.AsType[*pulse.Lost](err); ok { // Config.HTTP asks several nodes
+		where, err = lost.From, lost.Err
+	}
+	if !changes || unsent(err) {
+		return domain.Unavailablef("no answer from %s (%v): is the node running?", where, err)
+	}
+	return &unanswered{domain.Unavailablef("no answer from %s (%v): nobody knows whether it was done; look before you do it again", where, err)}
+}
+
+// unsent reports whether a request came to nobody: there was no connection. Of an error that is not known it is not.
+func unsent(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op == "dial" || op.Op == "proxyconnect"
+	}
+	_, stranger := errors.AsType[*tls.CertificateVerificationError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	return stranger || plain || errors.Is(err, http.ErrSchemeMismatch)
 }

@@ -58,7 +58,7 @@ func (c *Client) Decrypt(ctx context.Context, tenant domain.TenantID) (domain.En
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrForbidden], also where there is none.
 func (c *Client) ContextNamed(ctx context.Context, name string) (out domain.Tenant, err error) {
-	_, err = c.call(ctx, true, http.MethodGet, "/v1/contexts/"+url.PathEscape(name), nil, nil, nil, &out)
+	_, err = c.call(ctx, reading, http.MethodGet, "/v1/contexts/"+url.PathEscape(name), nil, nil, nil, &out)
 	return out, err
 }
 

@@ -20,6 +20,16 @@ const maxProblem = 256 << 10 // bytes
 // maxRetryAfter is how long a node may have its callers wait.
 const maxRetryAfter = 30 * time.Second
 
+// ErrUnanswered is what a request ends with that was sent, to change something, and has no answer: nobody knows whether it
+// was done. It is a [domain.ErrUnavailable].
+var ErrUnanswered = errors.New("sent, and not answered")
+
+// unanswered is such an end, with its sentence.
+type unanswered struct{ error }
+
+func (u *unanswered) Unwrap() error        { return u.error }
+func (u *unanswered) Is(target error) bool { return target == ErrUnanswered }
+
 // Error is what a node answered instead of what was asked for. It unwraps to
 // the kind in package domain that its code names; "unauthenticated" counts as
 // [domain.ErrForbidden], "internal" as no kind.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -44,12 +45,17 @@ const (
 
 // again does what may be done twice until it comes to something, for [Config.Retry].
 func (c *Client) again(ctx context.Context, safe bool, do func() error) error {
-	begun := time.Now()
+	begun, lost := time.Now(), error(nil)
 	for pause := againMin; ; pause = min(2*pause, againMax) {
 		err := do()
 		rest := pause - time.Duration(random.Int64N(int64(pause)/2))
 		if e, ok := errors.AsType[*Error](err); ok {
 			rest = max(rest, e.after)
+		}
+		if errors.Is(err, ErrUnanswered) {
+			lost = cmp.Or(lost, err)
+		} else if lost != nil && errors.Is(err, domain.ErrUnavailable) {
+			err = lost // it may have been done, whoever does not answer since
 		}
 		late := time.Since(begun)+rest > c.retry
 		if err == nil || !safe || late || !errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, domain.ErrExhausted) {

@@ -111,7 +111,7 @@ func Receive[P any](ctx context.Context, c *Client, op api.Op[P, api.Bytes], par
 	}
 	var resp *http.Response
 	err = c.again(ctx, op.Repeatable(false), func() (err error) { // until it begins to come
-		resp, err = c.send(ctx, op.Method, path, query, text, http.Header{"Accept": {op.Bytes}})
+		resp, err = c.send(ctx, false, op.Method, path, query, text, http.Header{"Accept": {op.Bytes}})
 		return err
 	})
 	if err != nil {
@@ -120,7 +120,7 @@ func Receive[P any](ctx context.Context, c *Client, op api.Op[P, api.Bytes], par
 	defer resp.Body.Close()
 	from := &broken{r: resp.Body}
 	if _, err = io.Copy(to, from); from.err != nil {
-		return c.unreachable(ctx, from.err)
+		return c.unreachable(ctx, false, from.err)
 	}
 	return err
 }
@@ -149,13 +149,13 @@ func (c *Client) ReloadNode(ctx context.Context) (api.NodeReloaded, error) {
 
 // Info says what node this is. It needs no token; with one it says more.
 func (c *Client) Info(ctx context.Context) (out api.Info, err error) {
-	_, err = c.call(ctx, true, http.MethodGet, "/info", nil, nil, nil, &out)
+	_, err = c.call(ctx, reading, http.MethodGet, "/info", nil, nil, nil, &out)
 	return out, err
 }
 
 // ConsoleLink makes a link by which a browser signs in to the node's console as who asks,
 // once.
 func (c *Client) ConsoleLink(ctx context.Context) (link api.ConsoleLink, err error) {
-	_, err = c.call(ctx, false, http.MethodPost, api.ConsoleLinkPath, nil, nil, nil, &link)
+	_, err = c.call(ctx, way{}, http.MethodPost, api.ConsoleLinkPath, nil, nil, nil, &link)
 	return link, err
 }

@@ -88,7 +88,7 @@ func proverOf(cfg Config) prover {
 
 // proven sends a request with a proof of who asks; once more if the proof was
 // refused and there is another by now.
-func (c *Client) proven(ctx context.Context, make func() (*http.Request, error)) (*http.Response, error) {
+func (c *Client) proven(ctx context.Context, changes bool, make func() (*http.Request, error)) (*http.Response, error) {
 	for again := true; ; again = false {
 		req, err := make()
 		if err != nil {
@@ -103,7 +103,7 @@ func (c *Client) proven(ctx context.Context, make func() (*http.Request, error))
 		}
 		resp, err := c.http.Do(req)
 		if err != nil {
-			return nil, c.unreachable(ctx, err)
+			return nil, c.unreachable(ctx, changes, err)
 		}
 		if resp.StatusCode != http.StatusUnauthorized || !again || !c.prover.renewed(proof) {
 			return resp, nil

@@ -79,7 +79,7 @@ func (s *stream) once(ctx context.Context) error {
 	if s.lastID != "" {
 		h.Set("Last-Event-ID", s.lastID)
 	}
-	resp, err := s.client.send(ctx, http.MethodGet, s.path, s.query, nil, h)
+	resp, err := s.client.send(ctx, false, http.MethodGet, s.path, s.query, nil, h)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *stream) once(ctx context.Context) error {
 	case err == nil:
 		return domain.Unavailablef("%s ended the stream before the %s ended", s.client.where, s.of)
 	}
-	return s.client.unreachable(ctx, err)
+	return s.client.unreachable(ctx, false, err)
 }
 
 // event takes one event, and notes whether it was the last.

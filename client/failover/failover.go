@@ -132,7 +132,7 @@ func (t *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 		if watched.End() {
 			err = pulse.ErrSilent
 		}
-		return domain.Unavailablef("no answer from %s (%v): is the node running?", n.url(), err) // as the client says of its one
+		return &pulse.Lost{From: n.url(), Err: err}
 	}
 	answer, err := t.http.RoundTrip(there)
 	if err != nil {

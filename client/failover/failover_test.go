@@ -401,3 +401,27 @@ func TestAnErrorNamesTheNodeThatItIsOf(t *testing.T) {
 		}
 	}
 }
+
+// The first node may have done it, and the others are away: that one of them refuses the connection says nothing of that.
+func TestWhatOneMayHaveDoneIsSaidThoughOthersAreAway(t *testing.T) {
+	b := &board{T: t}
+	b.node("a", cut)
+	b.node("b", well).Close()
+	cfg, err := failover.Config(b.nodes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Keyed, cfg.Retry = true, time.Second
+	c, err := client.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.SubmitJob(t.Context(), 7, domain.Job{Script: "x", ScriptType: "shell"})
+	if !errors.Is(err, client.ErrUnanswered) || !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), b.nodes[0].URL) {
+		t.Errorf("got %v", err)
+	}
+	if _, err = c.Cancel(t.Context(), 7, domain.JobKey{Caller: 1, ID: 1}); !errors.Is(err, domain.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -187,9 +187,12 @@ func (a *app) askNames(c *cobra.Command, list names) (all []cobra.Completion, er
 	return all, err
 }
 
-// meant adds to an error about a name that there is not which one may be meant. Whoever may
-// not list them is told nothing.
+// meant adds to an error about a name that there is not which one may be meant, and to one after which nobody knows whether
+// something was done what shows it. Whoever may not list them is told nothing.
 func (a *app) meant(c *cobra.Command, err error) string {
+	if errors.Is(err, client.ErrUnanswered) {
+		return looks(c)
+	}
 	wrong := (*client.Error)(nil)
 	if c == nil || c.Context() == nil || c.Context().Err() != nil || !errors.As(err, &wrong) || !errors.Is(err, domain.ErrNotFound) {
 		return ""
@@ -207,6 +210,19 @@ func (a *app) meant(c *cobra.Command, err error) string {
 	}
 	if near := domain.Nearest(name, known); near != "" && near != name {
 		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// looks says which command shows what there is of the noun of one that may have done something.
+func looks(c *cobra.Command) string {
+	if c == nil || !c.HasParent() {
+		return ""
+	}
+	for _, sub := range c.Parent().Commands() {
+		if sub.Name() == "list" && sub != c {
+			return fmt.Sprintf(" (`%s` shows what there is)", sub.CommandPath())
+		}
 	}
 	return ""
 }

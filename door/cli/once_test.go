@@ -50,3 +50,33 @@ func TestAnAnswerThatIsLostMakesNothingTwice(t *testing.T) {
 		t.Errorf("two commands asked under the keys %q", keys)
 	}
 }
+
+// A node that breaks its answer off may have done what changes something: that is said, with what shows it, and no question
+// whether it runs. Where there was no connection nothing was done.
+func TestWhatHasNoAnswerMayHaveBeenDone(t *testing.T) {
+	f := newFakeNode()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/info" {
+			panic(http.ErrAbortHandler)
+		}
+		f.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	const perhaps = "nobody knows whether it was done; look before you do it again"
+	for line, want := range map[string]string{
+		"job submit " + write(t, "a.sh", "echo a\n"): perhaps + " (`ramet job list` shows what there is)\n",
+		"job cancel job:1:1":                         perhaps + " (`ramet job list` shows what there is)\n",
+		"prerequisite meet x":                        perhaps + "\n",
+		"job list":                                   "is the node running?\n",
+		"job cancel job:1:1 --away":                  "is the node running?\n",
+	} {
+		line, away := strings.CutSuffix(line, " --away")
+		node := s.URL
+		if away {
+			node = "http://127.0.0.1:1"
+		}
+		if got := ramet(t, f.hooks(), "", append(strings.Fields(line), "--node", node)...); got.code != 7 || !strings.HasSuffix(got.err, want) {
+			t.Errorf("%s at %s: got %+v, want %q", line, node, got, want)
+		}
+	}
+}

@@ -22,6 +22,17 @@ const (
 // ErrSilent is the end of a request whose node does nothing any more.
 var ErrSilent = fmt.Errorf("it takes requests, and has not answered GET /health for %v", patience)
 
+// Lost is the end of a request to one of several nodes that has no answer: from which.
+type Lost struct {
+	From string // its address
+	Err  error
+}
+
+func (l *Lost) Error() string { return l.From + ": " + l.Err.Error() }
+
+// Unwrap is why.
+func (l *Lost) Unwrap() error { return l.Err }
+
 // Pulse watches the requests to a node together, which costs them less than a goroutine for each.
 type Pulse struct {
 	url string
