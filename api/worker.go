@@ -15,7 +15,7 @@ var (
 	WorkerClaim = op[Assignments](Operation{
 		Name: "worker.claim", Method: "POST", Path: "/v1/contexts/{context}/workers/{worker}/claim", Right: domain.VerbClaim, Much: true, Waits: true,
 		Summary: "Take jobs for a worker, by type and label; wait for the first if asked.",
-		Errors:  []error{domain.ErrLimit},
+		Errors:  []error{domain.ErrLimit, domain.ErrConflict},
 	}, ClaimParams{WorkerParams: WorkerParams{Context: 7, Worker: "web-1"}, WorkerAsk: domain.WorkerAsk{Types: []domain.ScriptType{"send_mail"}, Max: 16}})
 	WorkerExtend = op[Extended](Operation{
 		Name: "worker.extend", Method: "POST", Path: "/v1/contexts/{context}/workers/{worker}/extend", Right: domain.VerbExtend, Waits: true,

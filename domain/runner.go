@@ -28,6 +28,9 @@ type Runner struct {
 	Worker  string `json:"worker,omitzero"`
 	Host    string `json:"host,omitzero"`
 	Version string `json:"version,omitzero"`
+	// Actor is as whom a worker is logged in. While it is listed nobody else has its
+	// id, whatever they call themselves.
+	Actor ActorID `json:"actor,omitzero"`
 	// Serves says for each script type whether and how it is served.
 	Serves []Service `json:"serves,omitzero"`
 	// Labels are those of its node: what jobs ask for by affinity.

@@ -60,7 +60,9 @@ const OutsideOwner = "actor:"
 func (w Worker) Owner() string { return fmt.Sprintf("%s%d/%s", OutsideOwner, w.Actor, w.Name) }
 
 // RunnerID is the id by which it is listed among the runners of its context, and by
-// which jobs ask for it alone: made from its name, far above those that are counted.
+// which jobs ask for it alone: made from its name, far above those that are counted. Other
+// names come to the same id, and who looks for one finds it: so a worker takes nothing
+// until the record of that id is its own.
 func (w Worker) RunnerID() RunnerID {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w.Owner()))

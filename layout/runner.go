@@ -15,6 +15,7 @@ const (
 	RunnerLabels = "labels"
 	RunnerLocked = "locked"
 	RunnerWorker = "worker" // the worker that it is
+	RunnerActor  = "actor"  // whose worker it is
 )
 
 var runnerTable = newTable(
@@ -32,6 +33,7 @@ var runnerTable = newTable(
 	texts(RunnerLabels, func(r *domain.Runner) *domain.Labels { return &r.Labels }).ours(),
 	list(RunnerLocked, wantList, func(r *domain.Runner) *[]domain.Locked { return &r.Locked }).ours(),
 	text(RunnerWorker, func(r *domain.Runner) *string { return &r.Worker }).ours(),
+	number32(RunnerActor, func(r *domain.Runner) *domain.ActorID { return &r.Actor }).ours(),
 	text("host", func(r *domain.Runner) *string { return &r.Host }).ours(),
 	text("version", func(r *domain.Runner) *string { return &r.Version }).ours(),
 	number(RunnerSeen, func(r *domain.Runner) *int64 { return &r.SeenMs }).ours(),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +30,8 @@ const labelledWait = 5 * time.Second
 // asks. What cannot be given (cancelled, laid aside, unreadable) is dealt with as a
 // node's own runner does.
 //
-// Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrUnavailable].
+// Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrExhausted], [domain.ErrUnavailable];
+// [domain.ErrConflict] when another worker that is listed has the number that the name comes to.
 func (e *Engine) ClaimFor(ctx context.Context, w domain.Worker, ask domain.WorkerAsk) ([]domain.Assignment, error) {
 	if err := errors.Join(w.Validate(), ask.Validate()); err != nil {
 		return nil, err
@@ -321,13 +323,26 @@ func (e *Engine) touch(ctx context.Context, w domain.Worker, now time.Time) erro
 		return nil // it is written down with a later claim
 	}
 	key := layout.Runner(w.RunnerID())
-	b := board.Batch{Space: layout.SpaceOf(w.Context)}
-	b.Equal(key, layout.RunnerWorker, w.Name).Set(key, layout.SeenField(e.board.Now())).Expire(key, workerKept)
-	if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
-		return err
+	b := ownRecord(w)
+	b.Set(key, layout.SeenField(e.board.Now())).Expire(key, workerKept)
+	err := e.board.Commit(ctx, b)
+	switch {
+	case errors.Is(err, domain.ErrConflict):
+		e.workers.forget(w) // it is not listed, and is written down with its next claim
+		return nil
+	case err == nil:
+		e.workers.wrote(w, now)
 	}
-	e.workers.forget(w) // it is not listed, and is written down with its next claim
-	return nil
+	return err
+}
+
+// ownRecord begins a batch that goes through only where the record of the worker's id is its
+// own: another name may come to the same id.
+func ownRecord(w domain.Worker) board.Batch {
+	key := layout.Runner(w.RunnerID())
+	b := board.Batch{Space: layout.SpaceOf(w.Context)}
+	b.Equal(key, layout.RunnerWorker, w.Name).Equal(key, layout.RunnerActor, strconv.FormatUint(uint64(w.Actor), 10))
+	return b
 }
 
 // overdue is how much longer than it may an attempt has taken that is renewed for a lease.
@@ -388,9 +403,13 @@ const (
 	// maxOwnWorkers is how many of them those of one context may have, so that the others
 	// have some left.
 	maxOwnWorkers = 5_000
+	// maxActorWorkers is how many of those one actor may have, so that one executor does not
+	// keep the workers of the others out.
+	maxActorWorkers = 2_500
 )
 
-// due reports whether the worker's record is to be written, and notes that it is.
+// due reports whether the worker's record is to be written; a new name counts from now on.
+// Until [workerCache.wrote] it is due for every claim: none goes on before the record is its own.
 //
 // Errors: [domain.ErrExhausted] for a new one where there are too many.
 func (k *workerCache) due(w domain.Worker, now time.Time) (bool, error) {
@@ -405,13 +424,21 @@ func (k *workerCache) due(w domain.Worker, now time.Time) (bool, error) {
 		maps.DeleteFunc(k.written, func(_ domain.Worker, at time.Time) bool { return now.Sub(at) > workerKept })
 		maps.DeleteFunc(k.claims, func(w domain.Worker, _ int) bool { return k.written[w].IsZero() })
 	}
-	own := 0
+	own, actors := 0, 0
 	if !known {
 		for other := range k.written {
 			if other.Context == w.Context {
 				own++
+				if other.Actor == w.Actor {
+					actors++
+				}
 			}
 		}
+	}
+	if actors >= maxActorWorkers {
+		return false, domain.Exhaustedf("workers of actor %d have had %d names in context %d here within %v, which is the limit of an actor: a program has "+
+			"one for all of its life",
+			w.Actor, actors, w.Context, workerKept)
 	}
 	if own >= maxOwnWorkers {
 		return false, domain.Exhaustedf("workers of context %d have had %d names here within %v, which is the limit of a context: a program has "+
@@ -425,8 +452,18 @@ func (k *workerCache) due(w domain.Worker, now time.Time) (bool, error) {
 	if k.written == nil {
 		k.written = map[domain.Worker]time.Time{}
 	}
-	k.written[w] = now
+	k.written[w] = last
 	return true, nil
+}
+
+// wrote notes that the worker's record was written, as its own.
+func (k *workerCache) wrote(w domain.Worker, at time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.written == nil {
+		k.written = map[domain.Worker]time.Time{}
+	}
+	k.written[w] = at
 }
 
 // forget lets a worker go: if it comes again, its record is written anew.
@@ -447,16 +484,38 @@ func (e *Engine) register(ctx context.Context, w domain.Worker, ask *domain.Work
 	if due, err := e.workers.due(w, now); err != nil || !due {
 		return err
 	}
-	r := domain.Runner{ID: w.RunnerID(), Worker: w.Name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, SeenMs: e.board.Now().UnixMilli()}
+	r := domain.Runner{ID: w.RunnerID(), Worker: w.Name, Actor: w.Actor, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, SeenMs: e.board.Now().UnixMilli()}
 	r.Topic = r.ID.DefaultTopic()
 	for _, t := range ask.Types {
 		use := domain.SlotUse{Slots: ask.Slots, PerContext: ask.Slots, Taken: ask.Running}
 		r.Serves = append(r.Serves, domain.Service{ScriptType: t, Served: true, Summary: strings.TrimSpace("worker " + ask.Version), SlotUse: use})
 	}
-	b := board.Batch{Space: layout.SpaceOf(w.Context)}
-	key := layout.Runner(r.ID)
-	b.Set(key, layout.EncodeRunner(r.Touched(e.board.Now()))...).Expire(key, workerKept)
-	return e.board.Commit(ctx, b)
+	err := e.enlist(ctx, w, layout.EncodeRunner(r.Touched(e.board.Now())))
+	if err == nil {
+		e.workers.wrote(w, now)
+	}
+	return err
+}
+
+// enlist writes the record of a worker's id where it is the worker's own, or nobody's.
+//
+// Errors: [domain.ErrConflict] where it is another's; [domain.ErrUnavailable].
+func (e *Engine) enlist(ctx context.Context, w domain.Worker, fields []board.Field) error {
+	key, space := layout.Runner(w.RunnerID()), layout.SpaceOf(w.Context)
+	fresh := board.Batch{Space: space}
+	fresh.Absent(key)
+	// A node of an older version writes no actor down. It is the name then that tells: another
+	// actor comes to this id by another one.
+	old := board.Batch{Space: space}
+	old.Equal(key, layout.RunnerWorker, w.Name).Equal(key, layout.RunnerActor, "")
+	for _, b := range []board.Batch{ownRecord(w), fresh, old} {
+		b.Set(key, fields...).Expire(key, workerKept)
+		if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
+			return err
+		}
+	}
+	return domain.Conflictf("worker %s of actor %d: its name comes to runner %d, which another worker or runner of context %d is; give it another name",
+		w.Name, w.Actor, w.RunnerID(), w.Context)
 }
 
 // contextType is a script type of a context's workers.
@@ -516,7 +575,7 @@ func (e *Engine) WorkerTypes(most int) []domain.ScriptType {
 }
 
 // Leave takes a worker that stops off the list of runners. What it has still goes to others when
-// its leases have run out.
+// its leases have run out. One that is not listed has nothing to leave, whoever else has its id.
 //
 // Errors: [domain.ErrInvalid], [domain.ErrUnavailable].
 func (e *Engine) Leave(ctx context.Context, w domain.Worker) error {
@@ -524,8 +583,11 @@ func (e *Engine) Leave(ctx context.Context, w domain.Worker) error {
 		return err
 	}
 	e.workers.forget(w)
-	b := board.Batch{Space: layout.SpaceOf(w.Context)}
-	return e.board.Commit(ctx, *b.Delete(layout.Runner(w.RunnerID())))
+	b := ownRecord(w)
+	if err := e.board.Commit(ctx, *b.Delete(layout.Runner(w.RunnerID()))); !errors.Is(err, domain.ErrConflict) {
+		return err
+	}
+	return nil
 }
 
 // knows reports whether jobs of a context may be of a type: nodes serve it, or workers of

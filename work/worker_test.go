@@ -471,6 +471,81 @@ func TestAWorkerThatLeavesIsListedNoMore(t *testing.T) {
 	})
 }
 
+// Who gives itself a name that comes to the number of another's worker gets neither what only that
+// worker may take, nor its place among the runners.
+func TestANumberIsOneWorkersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		good, evil := r.hand(3, "good"), r.hand(7, "jtNIDf")
+		if good.RunnerID() != evil.RunnerID() {
+			t.Fatal("the two names have each a number of its own")
+		}
+		listed := func(want string) {
+			t.Helper()
+			recs, err := r.board.Get(t.Context(), layout.SpaceOf(tenant), layout.Runner(good.RunnerID()))
+			if got := recs[0].Get(layout.RunnerWorker); err != nil || got != want {
+				t.Errorf("listed is %q (%v), want %q", got, err, want)
+			}
+		}
+		refused := func(h *hand) {
+			t.Helper()
+			if _, err := r.engine.ClaimFor(t.Context(), h.Worker, h.ask(1, 0)); !errors.Is(err, domain.ErrConflict) {
+				t.Errorf("a claim of %s: got %v", h.Name, err)
+			}
+		}
+		good.claim(1, 0)
+		r.submit(mail(1, "x", func(j *domain.Job) { j.ForRunner = good.RunnerID() }), mail(2, "x"))
+		other := r.hand(7, "other").claim(1, 0) // 2
+		for range 3 {                           // not only the first time
+			refused(evil)
+			time.Sleep(time.Second)
+		}
+		evil.extend(other...)
+		listed("good")
+		if err := r.engine.Leave(t.Context(), evil.Worker); err != nil {
+			t.Error(err)
+		}
+		listed("good")
+		got := good.claim(1, 0)
+		if len(got) != 1 || got[0].Job.ID != 1 {
+			t.Fatalf("its own job: got %v", got)
+		}
+		if s := evil.extend(got...); s[0] != domain.LeaseLost {
+			t.Errorf("the other renews its lease: %v", s)
+		}
+		if _, err := evil.finish(end(got[0], domain.VerdictSucceeded)); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("the other ends its job: %v", err)
+		}
+		if _, err := good.finish(end(got[0], domain.VerdictSucceeded)); err != nil {
+			t.Error(err)
+		}
+		if err := r.engine.Leave(t.Context(), good.Worker); err != nil {
+			t.Error(err)
+		}
+		listed("")
+		evil.claim(1, 0) // its number is free again
+		listed("jtNIDf")
+		refused(good)
+	})
+}
+
+// A worker that a node of an older version wrote down is known again.
+func TestAWorkerWithoutAnActorIsItsNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h, b := r.hand(7, "a"), board.Batch{Space: layout.SpaceOf(tenant)}
+		key := layout.Runner(h.RunnerID())
+		if err := r.board.Commit(t.Context(), *b.Set(key, board.Field{Name: layout.RunnerWorker, Value: "a"})); err != nil {
+			t.Fatal(err)
+		}
+		h.claim(1, 0)
+		recs, err := r.board.Get(t.Context(), layout.SpaceOf(tenant), key)
+		if err != nil || recs[0].Get(layout.RunnerActor) != "7" {
+			t.Errorf("got %v, %v", recs[0], err)
+		}
+	})
+}
+
 func TestAWorkerHearsOfACancelAndOfItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, known())
@@ -668,7 +743,7 @@ func TestWhoHasAnotherNameEachTimeIsToldSo(t *testing.T) {
 			_, err = r.engine.ClaimFor(t.Context(), domain.Worker{Context: tenant, Actor: 7, Name: fmt.Sprint("w", n)},
 				domain.WorkerAsk{Types: []domain.ScriptType{"go"}})
 		}
-		if !errors.Is(err, domain.ErrExhausted) || n < 5000 {
+		if !errors.Is(err, domain.ErrExhausted) || n < 2500 {
 			t.Errorf("after %d names: %v", n, err)
 		}
 		time.Sleep(11 * time.Minute)
