@@ -25,6 +25,8 @@ const (
 	VerbGrant  Verb = "grant" // change the context's lists
 	VerbAudit  Verb = "audit" // look for what is stuck, and repair it
 	VerbBan    Verb = "ban"   // hold work up, and let it go on
+	// VerbPlace is writing the records of runners: jobs go where these say.
+	VerbPlace Verb = "place_runners"
 
 	VerbRead    Verb = "read"
 	VerbReadEnv Verb = "read_env" // the values of environment variables

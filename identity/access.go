@@ -17,8 +17,8 @@ import (
 
 // rights is the table: the weakest role that may use a verb in a context, and
 // whether executors may where the context sets executors_may_submit. Granting,
-// auditing and banning stay with admins even there: an executor who may grant
-// is an admin.
+// auditing, banning and saying where runners are stay with admins even there: an executor
+// who may grant is an admin.
 //
 // Source: the table of part 4 of the design.
 var rights = map[domain.Verb]struct {
@@ -34,6 +34,7 @@ var rights = map[domain.Verb]struct {
 	domain.VerbGrant:  {from: domain.Admin},
 	domain.VerbAudit:  {from: domain.Admin},
 	domain.VerbBan:    {from: domain.Admin},
+	domain.VerbPlace:  {from: domain.Admin},
 
 	domain.VerbRead:    {from: domain.Reader},
 	domain.VerbTake:    {from: domain.Reader},

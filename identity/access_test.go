@@ -29,7 +29,7 @@ var house = domain.Tenant{ID: 7, Admins: []domain.ActorID{admin}, Executors: []d
 func TestTableOfRights(t *testing.T) {
 	manage := []domain.Verb{domain.VerbCreate, domain.VerbDelete, domain.VerbStart, domain.VerbCancel, domain.VerbRetry}
 	run := []domain.Verb{domain.VerbClaim, domain.VerbExtend, domain.VerbFinish, domain.VerbAppendLog, domain.VerbPop, domain.VerbMeet, domain.VerbWrite}
-	strict := []domain.Verb{domain.VerbGrant, domain.VerbAudit}
+	strict := []domain.Verb{domain.VerbGrant, domain.VerbAudit, domain.VerbBan, domain.VerbPlace}
 	open := house
 	open.ExecutorsMaySubmit = true
 	type row struct {

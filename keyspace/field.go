@@ -111,9 +111,9 @@ var messageFields = fields{
 }
 
 var runnerFields = fields{
-	maker:      domain.VerbCreate,
+	maker:      domain.VerbPlace,
 	definition: []string{"id", "pubkey", "address", "topic", "local", "created_at", "updated_at"},
-	ours:       []string{"node", "serves", "labels", "off", "circles", "locked", "seen_ms"},
+	ours:       []string{"node", "serves", "labels", "off", "circles", "locked", "worker", "actor", "host", "version", "seen_ms"},
 }
 
 var taskFields = fields{

@@ -1,6 +1,7 @@
 package keyspace
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/ramet-run/ramet/board"
@@ -97,6 +98,12 @@ func hash(k Kind) Kind {
 	return k
 }
 
+// except is the kind with another right for a class.
+func except(k Kind, c Class, r Right) Kind {
+	k.rights[c] = r
+	return k
+}
+
 // list is a kind whose keys hold lists of the layout.
 func list(k Kind, push, pop Right) Kind {
 	del := may(domain.VerbDelete)
@@ -120,12 +127,12 @@ var contextKinds = []Kind{
 	hash(Kind{prefix: "job:", Group: "job", fields: &jobFields, Put: putJob, Drop: dropJob, HolderNeeds: holderState, secret: environment}),
 	hash(Kind{prefix: "flow:", Group: "flow", fields: &flowFields, Put: putFlow, Drop: dropFlow, secret: environment}),
 	hash(Kind{prefix: "message:", Group: "message", kept: true, fields: &messageFields, Put: putMessage, Drop: dropMessage, secret: jobsAndFlow}),
-	hash(Kind{prefix: "runner:", Group: "runner", fields: &runnerFields}),
+	except(hash(Kind{prefix: "runner:", Group: "runner", fields: &runnerFields, Put: leaveWorker, Drop: leaveWorker}), Delete, may(domain.VerbPlace)),
 	fixed(Kind{prefix: "context:", Group: "context", secret: hooks}, domain.VerbRead, byGrant),
 	fixed(Kind{prefix: "actor:", Group: "actor"}, domain.VerbRead, byActor),
 	list(Kind{prefix: queue.JobPrefix, Group: "job", offer: offerJob, Take: takeJob, Untake: untakeJob, item: jobItem},
 		may(domain.VerbCreate), may(domain.VerbPop)),
-	list(Kind{prefix: queue.MsgOut, exact: true, Group: "message", kept: true}, may(domain.VerbFinish), may(domain.VerbDelete)),
+	list(Kind{prefix: queue.MsgOut, exact: true, Group: "message", kept: true, offer: offerMessage, item: messageItem}, may(domain.VerbFinish), may(domain.VerbDelete)),
 	list(Kind{prefix: queue.MsgIn, exact: true, Group: "message"}, not(bySender), may(domain.VerbPop)),
 	fixed(Kind{prefix: queue.MsgSent, exact: true, Group: "message"}, domain.VerbRead, bySender),
 	list(Kind{prefix: queue.CirclePrefix, Group: "circle", Take: takeTask, item: board.Named}, may(domain.VerbCreate), may(domain.VerbPop)),
@@ -211,8 +218,8 @@ func (k *Kind) Offer(list, item string, who domain.ActorID) *Rule {
 	if k.offer == nil || who == domain.Operator {
 		return nil
 	}
-	key, err := domain.ParseJobKey(k.ItemKey(list, item))
-	if err != nil || key.Caller == who {
+	_, rest, keyed := strings.Cut(k.ItemKey(list, item), ":")
+	if !keyed || strings.HasPrefix(rest, strconv.FormatUint(uint64(who), 10)+":") {
 		return nil
 	}
 	return k.offer

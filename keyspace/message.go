@@ -12,9 +12,29 @@ import (
 var messageState = always(layout.MessageStatus, layout.MessageOrigin, layout.MessagePushes, layout.MessageSentMs)
 
 var (
-	putMessage  = &Rule{needs: messageState, decide: decidePutMessage}
-	dropMessage = &Rule{needs: messageState, decide: decideDropMessage}
+	offerMessage = &Rule{needs: messageState, decide: decideOfferMessage}
+	putMessage   = &Rule{needs: messageState, decide: decidePutMessage}
+	dropMessage  = &Rule{needs: messageState, decide: decideDropMessage}
 )
+
+// messageItem is the key of the message that an item of a queue names; "" where it names none.
+func messageItem(_, item string) string {
+	if key, err := domain.ParseMessageKey(item); err != nil || key.String() != item {
+		return ""
+	}
+	return item
+}
+
+// decideOfferMessage refuses the key of another's message that is not there: it would be ended
+// for want of a record, and its number is its caller's, who has not used it yet.
+func decideOfferMessage(q *Request, c *Change, seen Seen) (Outcome, error) {
+	if seen.There {
+		return Outcome{}, nil
+	}
+	return Outcome{}, domain.Forbiddenf("%s does not exist, and its caller is not you: a message is sent ahead of its record in one's own name only; "+
+		"write message:%d:<id>",
+		c.Key, q.Who)
+}
 
 // decidePutMessage keeps a message readable and its sender honest: only the actor
 // in its key writes it, and only until it is on its way.

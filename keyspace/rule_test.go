@@ -120,6 +120,9 @@ func TestPut(t *testing.T) {
 		{"it begins as dispatched", "message:20:5", "-", "status=processed", executor, false, "invalid"},
 		{"none that is on its way", "message:20:5", "status=dispatched sent_ms=1", "message=hi", executor, false, "conflict"},
 
+		{"a runner is said to be where it is", "runner:5", "address=x", "address=y", admin, false, ""},
+		{"a worker's record is the node's to write", "runner:5", "worker=a actor=20", "address=y", admin, false, "conflict"},
+
 		{"a task is anybody's", "rhai_task_details:x", "-", "script=1", admin, false, ""},
 		{"but nobody else's", "rhai_task_details:x", "-", "script=1 caller_id=20", admin, false, "forbidden"},
 		{"a worker that waits for the script gets it", "rhai_task_details:x", "lease_owner=n1", "script=1", admin, false, ""},
@@ -153,6 +156,38 @@ func wants(t *testing.T, got keyspace.Outcome, err error, want string) {
 	}
 	if err != nil || told(got) != want {
 		t.Errorf("got %q, %v, want %q", told(got), err, want)
+	}
+}
+
+// The number of a message that is not there is its caller's to use, and that of a job.
+func TestOffer(t *testing.T) {
+	for _, c := range []struct {
+		name, list, item, was string
+		who                   domain.ActorID
+		want                  string
+	}{
+		{"one's own message, ahead of its record", "msg_out", "message:20:5", "-", executor, ""},
+		{"another's that is there", "msg_out", "message:10:5", "status=dispatched", executor, ""},
+		{"another's that is not", "msg_out", "message:10:5", "-", executor, "forbidden"},
+		{"whose number begins alike", "msg_out", "message:2:5", "-", executor, "forbidden"},
+		{"the operator pushes what it likes", "msg_out", "message:10:5", "-", domain.Operator, ""},
+		{"what is no key", "msg_out", "message:10:05", "-", executor, ""},
+		{"another's job that is not there", "queue:v", "job:10:5", "-", executor, "forbidden"},
+		{"one's own job", "queue:v", "job:20:5", "-", executor, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			kind := keyspace.Of(7, c.list)
+			rule := kind.Offer(c.list, c.item, c.who)
+			if rule == nil || kind.ItemKey(c.list, c.item) == "" { // nothing is asked
+				if c.want != "" {
+					t.Error("nobody asks")
+				}
+				return
+			}
+			rec, there := record(c.was)
+			got, err := rule.Decide(request(c.who), &keyspace.Change{Key: kind.ItemKey(c.list, c.item)}, keyspace.Seen{Fields: rec, There: there})
+			wants(t, got, err, c.want)
+		})
 	}
 }
 

@@ -637,6 +637,22 @@ func TestWhoMayWriteForOthers(t *testing.T) {
 	e.want("1", "HSET", "job:20:1", "script", "x")
 	e.want("1", "LPUSH", "queue:v", "job:20:1")
 	e.refused("NOPERM job:10:2: the caller in its key is not you", "HSET", "job:10:2", "script", "x")
+	// Where runners are is not theirs to say: what is sent to these goes there. And no number
+	// of another's message is used up.
+	op.want("1", "HSET", "runner:5", "address", "x")
+	e.refused("NOPERM", "HSET", "runner:5", "address", "y")
+	e.refused("NOPERM", "HSET", "runner:6", "address", "y")
+	e.refused("NOPERM", "DEL", "runner:5")
+	e.refused("NOPERM message:10:5 does not exist, and its caller is not you", "LPUSH", "msg_out", "message:10:5")
+	e.want("1", "LPUSH", "msg_out", "message:20:5")
+	var b board.Batch
+	b.Space = 9
+	if err := r.board.Commit(t.Context(), *b.Set("runner:7", board.Field{Name: layout.RunnerWorker, Value: "good"})); err != nil {
+		t.Fatal(err)
+	}
+	op.refused("CONFLICT runner:7 is the worker good", "DEL", "runner:7")
+	op.refused("NOPERM", "HSET", "runner:7", "worker", "evil")
+	op.refused("CONFLICT", "HSET", "runner:7", "address", "x")
 }
 
 func TestSecretsAreHidden(t *testing.T) {

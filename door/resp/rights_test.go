@@ -216,7 +216,7 @@ message:20:5 E message=x status=dispatched signature=x
 message:10:5 - mine=1 made=x taken=1 open=1 for=1 told=1 error=x stage=x node=x origin=x answer=x receipt=x pushes=1 sent_ms=1 acked_ms=1
 message:10:5 - ended_ms=1 lease_owner=x
 runner:5 A id=5 pubkey=x address=x topic=x local=true created_at=1 updated_at=1
-runner:5 - node=x serves=[] labels={} off=[] circles=[] locked=[] seen_ms=1 attempt=1
+runner:5 - node=x serves=[] labels={} off=[] circles=[] locked=[] worker=x actor=1 host=x version=x seen_ms=1 attempt=1
 rhai_task_details:x A script=x client_rpc_id=x reply_to_queue=x created_at=1
 rhai_task_details:x E status=processing output=x error=x updated_at=1
 rhai_task_details:x - lease_owner=x lease_queue=x attempt=1 losses=1 circle=x
