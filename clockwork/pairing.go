@@ -63,7 +63,8 @@ type Pairing struct {
 	// Logger is required.
 	Logger *slog.Logger
 
-	known bool // they belong together
+	known     bool  // they belong together
+	steppedMs int64 // when this node's last step began, by the board's clock; 0 before any
 }
 
 // Recognise refuses an archive that is another board's, or has lost what it had. Where
@@ -305,6 +306,9 @@ func (p *Pairing) repair(ctx context.Context, v belonging, b *board.Batch) error
 			return err
 		}
 	}
+	if v == boardOlder && p.steppedMs > 0 { // under running nodes; of what had not ended nobody else knows
+		lost = strings.TrimSuffix("numbers that were given out since then may be others' already; "+lost, "; ")
+	}
 	if v != together {
 		epoch++
 		b.NextEpochOf(v.lost(), p.Board.Now(), strings.TrimSuffix(string(v)+"; "+lost, "; "))
@@ -391,12 +395,13 @@ func (p *Pairing) skipTo(ctx context.Context, h archive.Highest, last int64) err
 	return err
 }
 
-// missing names what the archive has that ended last, and the board no longer has: up
-// to the first that the board knows.
+// missing names what the archive has that ended last, and the board no longer has: up to the first
+// that the board knows. What ended since this node's last step may be of after the board went back, so
+// that it says nothing of what is behind it.
 func (p *Pairing) missing(ctx context.Context, highest []archive.Highest) (text string, err error) {
 	const most, named = 500, 3
 	var seen []domain.TenantID
-	var keys []string
+	found := map[standing][]string{}
 	more := ""
 	for _, h := range highest {
 		if slices.Contains(seen, h.Context) {
@@ -409,25 +414,67 @@ func (p *Pairing) missing(ctx context.Context, highest []archive.Highest) (text 
 		}
 		n := 0
 		for _, r := range page.Records {
-			recs, err := board.Readable(p.Board.Get(ctx, layout.SpaceOf(h.Context), r.Key))
+			is, err := p.standing(ctx, &r)
 			if err != nil {
 				return "", err
 			}
-			if recs[0] != nil {
+			if is == thereStill && (p.steppedMs == 0 || r.EndMs < p.steppedMs) {
 				break
 			}
-			keys = append(keys, fmt.Sprintf("%s of context %d, ended %s", r.Key, r.Context, time.UnixMilli(r.EndMs).UTC().Format(time.RFC3339)))
 			n++
+			found[is] = append(found[is], fmt.Sprintf("%s of context %d, ended %s", r.Key, r.Context, time.UnixMilli(r.EndMs).UTC().Format(time.RFC3339)))
 		}
 		if n == most {
 			more = "or more "
 		}
 	}
-	if len(keys) == 0 {
-		return "", nil
+	var said []string
+	for _, of := range []struct {
+		is   standing
+		text string
+	}{
+		{givenTwice, "%d %snumbers of what ended last were given out a second time, and each thing is in the archive by its own end: %s"},
+		{goneFromHere, "the archive has %d %sthat ended last and the board no longer has: %s"},
+	} {
+		if names := found[of.is]; len(names) > 0 {
+			said = append(said, fmt.Sprintf(of.text, len(names), more, strings.Join(names[:min(named, len(names))], ", ")))
+		}
 	}
-	return fmt.Sprintf("the archive has %d %sthat ended last and the board no longer has: %s", len(keys), more,
-		strings.Join(keys[:min(named, len(keys))], ", ")), nil
+	return strings.Join(said, "; "), nil
+}
+
+// standing is what the board has of a record of the archive.
+type standing string
+
+const (
+	thereStill   standing = "there still"
+	goneFromHere standing = "gone"
+	givenTwice   standing = "another thing under its key"
+)
+
+// standing looks what the board has of a record. Another thing than that was asked for in another second; it says
+// something only of numbers that are given out, as callers may choose one again, and messages bring theirs along.
+func (p *Pairing) standing(ctx context.Context, r *archive.Record) (standing, error) {
+	space := layout.SpaceOf(r.Context)
+	recs, err := board.Readable(p.Board.Get(ctx, space, r.Key))
+	switch {
+	case err != nil:
+		return "", err
+	case recs[0] == nil:
+		return goneFromHere, nil
+	case r.Kind == domain.ArchiveMessage:
+		return thereStill, nil
+	}
+	asked := stepOf(recs[0].Get(layout.JobCreatedAt)) // flows have a field of that name, too
+	if asked == 0 || asked == r.BeginMs/1000 {
+		return thereStill, nil
+	}
+	if r.Kind == domain.ArchiveJob {
+		if chooses, err := layout.Chooses(ctx, p.Board, space, r.Caller); err != nil || chooses {
+			return thereStill, err
+		}
+	}
+	return givenTwice, nil
 }
 
 // Run takes steps until ctx ends. Where the archive was away before, it looks first.
@@ -475,7 +522,13 @@ func (p *Pairing) place(ctx context.Context) error {
 }
 
 // step has both take one. What another node does meanwhile says the same.
-func (p *Pairing) step(ctx context.Context) error {
+func (p *Pairing) step(ctx context.Context) (err error) {
+	began := p.Board.Now().UnixMilli()
+	defer func() {
+		if err == nil {
+			p.steppedMs = began
+		}
+	}()
 	recs, err := p.Board.Get(ctx, 0, layout.Identity, layout.Archive)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package clockwork_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -198,6 +199,41 @@ func TestABoardThatIsSetBackUnderItsNodesBeginsAnEpoch(t *testing.T) {
 		}
 		if next := s.submit(0); next.ID <= board.EpochLeap {
 			s.T.Errorf("%v is given out, want a number beyond", next)
+		}
+	})
+}
+
+// TestNumbersThatWereGivenOutTwiceAreTold: a board that went back under its nodes gives out numbers anew until one of them
+// looks. What came to an end there by then hides nothing of what is gone.
+func TestNumbersThatWereGivenOutTwiceAreTold(t *testing.T) {
+	living(t, time.Hour, func(s setback) {
+		before, twice, gone := s.ends(), s.ends(), s.ends()
+		time.Sleep(2*time.Minute + time.Second)
+		back := new(board.Batch).Set(layout.Identity, board.Field{Name: layout.IdentityStep, Value: "3"})
+		anew := &board.Batch{Space: 1}
+		anew.Set(twice, board.Field{Name: layout.JobCreatedAt, Value: strconv.FormatInt(s.board.Now().Unix(), 10)}).Delete(gone)
+		for _, b := range []*board.Batch{anew, back} {
+			if err := s.board.Commit(s.T.Context(), *b); err != nil {
+				s.T.Fatal(err)
+			}
+		}
+		after := s.ends()
+		time.Sleep(3 * time.Second)
+		if e := s.epoch(); e.Number != 0 || !s.has(after) {
+			s.T.Fatalf("got epoch %+v, and %s archived: %v, want the archiver to be before the look", e, after, s.has(after))
+		}
+		time.Sleep(time.Minute)
+		cause := s.epoch().Cause
+		for _, want := range []string{"since then may be others' already", "1 numbers of what ended last were given out a second time",
+			": " + twice + " of context 1", "the archive has 1 that ended last", ": " + gone + " of context 1"} {
+			if !strings.Contains(cause, want) {
+				s.T.Errorf("got the cause %q, want it to say %q", cause, want)
+			}
+		}
+		for _, other := range []string{before, after} {
+			if strings.Contains(cause, other+" ") {
+				s.T.Errorf("got the cause %q, which names %s", cause, other)
+			}
 		}
 	})
 }

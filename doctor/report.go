@@ -362,7 +362,7 @@ func (c *Report) lost(l api.Loss) {
 			"publish anew what matters. Jobs and flows are as they were", clock(l.AtMs), l.Cause)
 	default:
 		c.add("board", Warning, "it may have lost what it had acknowledged before %s: %s. Jobs of that time may be gone or run again; look whether what "+
-			"matters is there, and submit it anew where it is not. No number is given out twice", clock(l.AtMs), l.Cause)
+			"matters is there, and submit it anew where it is not. No number of before is given out from then on", clock(l.AtMs), l.Cause)
 	}
 }
 

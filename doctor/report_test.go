@@ -132,7 +132,7 @@ func TestDoctorTellsWhatMayBeLost(t *testing.T) {
 func TestDoctorTellsLossesApart(t *testing.T) {
 	now := time.Now()
 	var losses []api.Loss
-	wants := map[domain.LossOf]string{domain.LossOfBoard: "submit it anew",
+	wants := map[domain.LossOf]string{domain.LossOfBoard: "No number of before is given out from then on",
 		domain.LossOfArchive: "another copy of the archive", domain.LossOfStreams: "publish anew"}
 	for of := range wants {
 		losses = append(losses, api.Loss{Of: of, Epoch: 3, AtMs: now.UnixMilli(), Cause: "why of " + string(of)})
