@@ -118,9 +118,10 @@ type Engine struct {
 	announced sync.Map
 	// choosers are each [chooser] known to be in layout.Choosers.
 	choosers sync.Map
-	// types are each [contextType] known to be in layout.WorkerTypes.
+	// types are each [contextType] known to be in layout.WorkerTypes or layout.RegisteredTypes,
+	// with whether it is in the latter.
 	types   sync.Map
-	retired sync.Map // of instants, by space: when the types of its workers were looked through last
+	retired sync.Map // of instants, by [typeSet]: when it was looked through last
 	workers workerCache
 	// sessions are how far attempts of workers have come in what their jobs remember.
 	sessions  sessions

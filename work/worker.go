@@ -477,7 +477,7 @@ func (k *workerCache) forget(w domain.Worker) {
 // register writes down a worker among the runners of its context, and its types among
 // those that jobs there may have.
 func (e *Engine) register(ctx context.Context, w domain.Worker, ask *domain.WorkerAsk) error {
-	if err := e.RegisterTypes(ctx, w.Context, ask.Types); err != nil {
+	if err := e.makeKnown(ctx, typeSet{layout.SpaceOf(w.Context), layout.WorkerTypes}, ask.Types); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -524,41 +524,47 @@ type contextType struct {
 	typ   domain.ScriptType
 }
 
-// RegisterTypes has jobs of a context be of these types, though no node serves them.
+// RegisterTypes has jobs of a context be of these types, though no node serves them. No claims
+// of workers take them back. Who asks may submit there.
 //
 // Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrUnavailable].
 func (e *Engine) RegisterTypes(ctx context.Context, tenant domain.TenantID, types []domain.ScriptType) error {
-	space := layout.SpaceOf(tenant)
+	return e.makeKnown(ctx, typeSet{layout.SpaceOf(tenant), layout.RegisteredTypes}, types)
+}
+
+// makeKnown puts those types into a set that are not known yet; into that of registered types also
+// those that are known by claims alone.
+func (e *Engine) makeKnown(ctx context.Context, set typeSet, types []domain.ScriptType) error {
 	for _, t := range types {
 		if err := t.Validate(); err != nil {
 			return err
 		}
-		known, err := e.knows(ctx, space, t)
+		known, registered, err := e.knows(ctx, set.space, t)
 		if err != nil {
 			return err
 		}
-		if known {
+		if registered || known && set.key == layout.WorkerTypes {
 			continue
 		}
-		all, err := e.board.Members(ctx, space, layout.WorkerTypes, "", domain.MaxContextTypes)
+		all, err := e.board.Members(ctx, set.space, set.key, "", domain.MaxContextTypes)
 		if err != nil {
 			return err
 		}
 		if len(all) >= domain.MaxContextTypes {
-			gone, err := e.retire(ctx, space, all)
+			gone, err := e.retire(ctx, set, all)
 			if err != nil {
 				return err
 			}
 			if gone == 0 {
 				return domain.Limitf("the workers of context %d have %d script types, which is the limit; use one of these, or try again when workers of "+
-					"some have been gone for %v", tenant, len(all), workerKept)
+					"some have been gone for %v", set.space, len(all), workerKept)
 			}
 		}
-		b := board.Batch{Space: space}
-		if err := e.board.Commit(ctx, *b.Include(layout.WorkerTypes, string(t))); err != nil {
+		b := board.Batch{Space: set.space}
+		if err := e.board.Commit(ctx, *b.Include(set.key, string(t))); err != nil {
 			return err
 		}
-		e.types.Store(contextType{space, t}, true)
+		e.types.Store(contextType{set.space, t}, set.key == layout.RegisteredTypes)
 	}
 	return nil
 }
@@ -590,19 +596,25 @@ func (e *Engine) Leave(ctx context.Context, w domain.Worker) error {
 	return nil
 }
 
-// knows reports whether jobs of a context may be of a type: nodes serve it, or workers of
-// the context have asked for it.
-func (e *Engine) knows(ctx context.Context, space board.Space, t domain.ScriptType) (bool, error) {
+// knows reports whether jobs of a context may be of a type: nodes serve it, it is registered
+// there, or workers of the context have asked for it. What nodes serve is as good as registered.
+func (e *Engine) knows(ctx context.Context, space board.Space, t domain.ScriptType) (known, registered bool, err error) {
 	if e.cfg.Served == nil || e.cfg.Served(t) {
-		return true, nil
+		return true, true, nil
 	}
-	if _, known := e.types.Load(contextType{space, t}); known {
-		return true, nil
+	if registered, known := e.types.Load(contextType{space, t}); known {
+		return true, registered.(bool), nil
 	}
-	all, err := e.board.Members(ctx, space, layout.WorkerTypes, "", domain.MaxContextTypes)
-	if err != nil || !slices.Contains(all, string(t)) {
-		return false, err
+	for _, set := range []string{layout.RegisteredTypes, layout.WorkerTypes} {
+		all, err := e.board.Members(ctx, space, set, "", domain.MaxContextTypes)
+		if err != nil {
+			return false, false, err
+		}
+		if slices.Contains(all, string(t)) {
+			registered = set == layout.RegisteredTypes
+			e.types.Store(contextType{space, t}, registered)
+			return true, registered, nil
+		}
 	}
-	e.types.Store(contextType{space, t}, true)
-	return true, nil
+	return false, false, nil
 }

@@ -699,9 +699,49 @@ func TestTypesThatNobodyUsesMakeRoom(t *testing.T) {
 		if err := register("new"); err != nil {
 			t.Fatalf("one more: %v", err)
 		}
-		all, err := r.board.Members(t.Context(), layout.SpaceOf(tenant), layout.WorkerTypes, "", domain.MaxContextTypes)
+		all, err := r.board.Members(t.Context(), layout.SpaceOf(tenant), layout.RegisteredTypes, "", domain.MaxContextTypes)
 		if want := []string{"new", string(name(3)), string(name(5))}; err != nil || !slices.Equal(slices.Sorted(slices.Values(all)), want) {
 			t.Errorf("got %v, %v, want %v", all, err, want)
+		}
+	})
+}
+
+// Whoever may only claim neither takes back what was registered, nor keeps it from being.
+func TestClaimsLeaveRoomForWhatIsRegistered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		register := func(s domain.ScriptType) {
+			t.Helper()
+			if err := r.engine.RegisterTypes(t.Context(), tenant, []domain.ScriptType{s}); err != nil {
+				t.Errorf("%s: %v", s, err)
+			}
+		}
+		register("solo")
+		n := 0
+		claims := func() (err error) { // each worker lives for ten minutes, and keeps its types
+			for round := 0; err == nil && round < 20; round++ {
+				ask := domain.WorkerAsk{}
+				for range domain.MaxWorkerTypes {
+					n++
+					ask.Types = append(ask.Types, domain.ScriptType(fmt.Sprintf("t%d", n)))
+				}
+				_, err = r.engine.ClaimFor(t.Context(), domain.Worker{Context: tenant, Actor: 7, Name: fmt.Sprintf("w%d", n)}, ask)
+			}
+			return err
+		}
+		if err := claims(); !errors.Is(err, domain.ErrLimit) {
+			t.Fatalf("got %v", err)
+		}
+		register("t1") // known by claims alone so far
+		register("another")
+		time.Sleep(15 * time.Minute) // those workers are gone, and make room for what is claimed now
+		if err := claims(); !errors.Is(err, domain.ErrLimit) {
+			t.Fatalf("got %v", err)
+		}
+		for i, s := range []domain.ScriptType{"solo", "t1", "another"} {
+			j := mail(domain.JobID(i+1), "x")
+			j.ScriptType = s
+			r.submit(j)
 		}
 	})
 }

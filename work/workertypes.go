@@ -7,7 +7,6 @@ import (
 
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
-	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/queue"
 )
 
@@ -19,15 +18,22 @@ const (
 	retireAtOnce = 50
 )
 
-// retire takes back those of a context's script types that no worker serves and no job waits
-// for in a queue, and returns how many these were. So whoever may claim cannot use the names
-// up for longer than its workers are kept; one that is asked for again is known again.
-func (e *Engine) retire(ctx context.Context, space board.Space, all []string) (int, error) {
-	now := time.Now()
-	if last, tried := e.retired.Load(space); tried && now.Sub(last.(time.Time)) < retireEvery {
+// typeSet is one of the two sets of a context's script types.
+type typeSet struct {
+	space board.Space
+	key   string // layout.WorkerTypes or layout.RegisteredTypes
+}
+
+// retire takes back those of a set of a context's script types, which is full, that no worker
+// serves and no job waits for in a queue, and returns how many these were. So whoever may claim
+// cannot use the names up for longer than its workers are kept; one that is asked for again is
+// known again.
+func (e *Engine) retire(ctx context.Context, set typeSet, all []string) (int, error) {
+	now, space := time.Now(), set.space
+	if last, tried := e.retired.Load(set); tried && now.Sub(last.(time.Time)) < retireEvery {
 		return 0, nil
 	}
-	e.retired.Store(space, now)
+	e.retired.Store(set, now)
 	runners, err := e.served(ctx, space)
 	if err != nil {
 		return 0, err
@@ -52,7 +58,7 @@ func (e *Engine) retire(ctx context.Context, space board.Space, all []string) (i
 		each, b := len(lists)/len(some), board.Batch{Space: space}
 		for i, t := range some {
 			if slices.Max(lengths[i*each:(i+1)*each]) == 0 {
-				b.Exclude(layout.WorkerTypes, t)
+				b.Exclude(set.key, t)
 				e.types.Delete(contextType{space, domain.ScriptType(t)})
 				gone++
 			}
