@@ -269,6 +269,14 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 		x.Text = fmt.Sprintf("%s took it for attempt %d and is gone, paused or cut off: its lease ran out at %s, "+
 			"and the job waits for a node that takes it back", l.Owner, l.Token, l.Until.UTC().Format(time.RFC3339))
 	}
+	left, err := e.hasLeft(ctx, space, l)
+	if err != nil {
+		return x, err
+	}
+	if left {
+		x.Text = fmt.Sprintf("%s has attempt %d, and is not among the workers any more: it has left, or has said nothing for long; "+
+			"unless it asks again, its lease runs out at %s, and others may take the job", l.Owner, l.Token, l.Until.UTC().Format(time.RFC3339))
+	}
 	if u, is, err := e.unkeptBy(ctx, l.Owner, ref{space, j.Key()}); err != nil {
 		return x, err
 	} else if is {
@@ -280,12 +288,26 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 			return x, err
 		}
 		told := "; it has been told to stop"
-		if open {
+		switch {
+		case open && left:
+			told = "; it has not been told to stop, and the job ends as cancelled then"
+		case open:
 			told = "; it is to be told to stop, with its next renewal at the latest"
 		}
 		x.Text += told
 	}
 	return x, nil
+}
+
+// hasLeft reports whether a lease that holds is a worker's which is listed no more: nobody
+// renews it, as far as anybody knows.
+func (e *Engine) hasLeft(ctx context.Context, space board.Space, l board.Lease) (bool, error) {
+	w, is := domain.ParseWorker(domain.TenantID(space), l.Owner)
+	if !is || l.Over() {
+		return false, nil
+	}
+	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.RunnerWorker}, layout.Runner(w.RunnerID())))
+	return err == nil && recs[0].Get(layout.RunnerWorker) != w.Name, err
 }
 
 func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domain.Job, rec board.Record, x explained) (explained, error) {

@@ -84,6 +84,34 @@ func TestExplainTellsALeaseThatRanOut(t *testing.T) {
 	})
 }
 
+// Of a job whose worker has left explain says when others may take it, not that it runs.
+func TestExplainTellsThatAWorkerHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0) // makes the type known
+		r.submit(mail(1, "x"))
+		h.claim(1, 0)
+		if x := r.standingOf(1); !strings.HasPrefix(x.Text, "actor:7/a runs attempt 1; its lease is renewed") {
+			t.Errorf("while it is there: %s", x.Text)
+		}
+		if err := r.engine.Leave(t.Context(), h.Worker); err != nil {
+			t.Fatal(err)
+		}
+		x := r.standingOf(1)
+		at := time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
+		if x.NextMs == 0 || !strings.HasPrefix(x.Text, "actor:7/a has attempt 1, and is not among the workers any more") || !strings.Contains(x.Text, at) {
+			t.Errorf("when it has left: %s", x.Text)
+		}
+		if err := second(r.engine.Cancel(t.Context(), tenant, key(1), 1)); err != nil {
+			t.Fatal(err)
+		}
+		if x := r.standingOf(1); !strings.HasSuffix(x.Text, "; it has not been told to stop, and the job ends as cancelled then") {
+			t.Errorf("when it is cancelled: %s", x.Text)
+		}
+	})
+}
+
 func TestAJobThatKillsItsNodeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memboard.Open()
