@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"regexp"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -60,14 +58,6 @@ const OutsideOwner = "actor:"
 
 // Owner is what stands on its leases: its actor's, and nobody else's.
 func (w Worker) Owner() string { return fmt.Sprintf("%s%d/%s", OutsideOwner, w.Actor, w.Name) }
-
-// ParseWorker is the worker of a context whose leases have an owner; is is false where that is none's.
-func ParseWorker(tenant TenantID, owner string) (w Worker, is bool) {
-	actor, name, is := strings.Cut(strings.TrimPrefix(owner, OutsideOwner), "/")
-	n, err := strconv.ParseUint(actor, 10, 32)
-	w = Worker{Context: tenant, Actor: ActorID(n), Name: name}
-	return w, is && err == nil && w.Owner() == owner
-}
 
 // RunnerID is the id by which it is listed among the runners of its context, and by
 // which jobs ask for it alone: made from its name, far above those that are counted. Other

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -299,10 +301,18 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 	return x, nil
 }
 
+// workerOf is the worker of a context whose leases have an owner; is is false where that is none's.
+func workerOf(space board.Space, owner string) (w domain.Worker, is bool) {
+	actor, name, is := strings.Cut(strings.TrimPrefix(owner, domain.OutsideOwner), "/")
+	n, err := strconv.ParseUint(actor, 10, 32)
+	w = domain.Worker{Context: domain.TenantID(space), Actor: domain.ActorID(n), Name: name}
+	return w, is && err == nil && w.Owner() == owner
+}
+
 // hasLeft reports whether a lease that holds is a worker's which is listed no more: nobody
 // renews it, as far as anybody knows.
 func (e *Engine) hasLeft(ctx context.Context, space board.Space, l board.Lease) (bool, error) {
-	w, is := domain.ParseWorker(domain.TenantID(space), l.Owner)
+	w, is := workerOf(space, l.Owner)
 	if !is || l.Over() {
 		return false, nil
 	}

@@ -484,7 +484,8 @@ func (e *Engine) register(ctx context.Context, w domain.Worker, ask *domain.Work
 	if due, err := e.workers.due(w, now); err != nil || !due {
 		return err
 	}
-	r := domain.Runner{ID: w.RunnerID(), Worker: w.Name, Actor: w.Actor, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, SeenMs: e.board.Now().UnixMilli()}
+	r := domain.Runner{ID: w.RunnerID(), Worker: w.Name, Actor: w.Actor, Host: ask.Host, Version: ask.Version, Labels: ask.Labels,
+		SeenMs: e.board.Now().UnixMilli()}
 	r.Topic = r.ID.DefaultTopic()
 	for _, t := range ask.Types {
 		use := domain.SlotUse{Slots: ask.Slots, PerContext: ask.Slots, Taken: ask.Running}
