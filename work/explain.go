@@ -337,7 +337,7 @@ func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domai
 		}
 		if set {
 			found++
-			x.WaitsFor = append(x.WaitsFor, names...)
+			x.WaitsFor = append(x.WaitsFor, shown(names)...)
 			x.NextMs = at.UnixMilli()
 		}
 	}

@@ -71,7 +71,7 @@ func validatePrerequisites(list []string) error {
 }
 
 func validatePrerequisite(p string) error {
-	_, rest, _ := strings.Cut(p, ":")
+	scheme, rest, _ := strings.Cut(p, ":")
 	switch prerequisiteKind(p) {
 	case kindFile:
 		if !filepath.IsLocal(rest) {
@@ -83,7 +83,7 @@ func validatePrerequisite(p string) error {
 		}
 	case kindHTTP:
 		if u, err := url.Parse(p); err != nil || u.Host == "" {
-			return domain.Invalidf("prerequisite %q: want a URL such as https://example.org/ready", p)
+			return domain.Invalidf("prerequisite %q: want a URL such as https://example.org/ready", domain.HideURL(p))
 		}
 	case kindJob:
 		if _, err := domain.ParseJobKey(p); err != nil {
@@ -93,8 +93,29 @@ func validatePrerequisite(p string) error {
 		if n, err := strconv.ParseUint(rest, 10, 32); err != nil || n == 0 {
 			return domain.Invalidf("prerequisite %q: want flow:<id>", p)
 		}
+	case kindName: // a job would wait for a day until somebody marks it, which nobody knows of
+		switch kind := strings.ToLower(scheme); {
+		case scheme == p:
+		case kind == "url":
+			return domain.Invalidf("prerequisite %q: want a URL itself, such as https://example.org/ready", domain.HideURL(p))
+		case kind == "port":
+			return domain.Invalidf("prerequisite %q: want tcp:host:port", domain.HideURL(p))
+		case prerequisiteKind(kind+":") != kindName:
+			return domain.Invalidf("prerequisite %q: want %s: in small letters", domain.HideURL(p), kind)
+		}
 	}
 	return nil
+}
+
+// shown are prerequisites for people to read: of a URL without its password.
+func shown(list []string) []string {
+	list = slices.Clone(list)
+	for i, p := range list {
+		if isAddress(p) {
+			list[i] = domain.HideURL(p)
+		}
+	}
+	return list
 }
 
 // errImpossible marks a prerequisite that can never be met any more.
@@ -239,7 +260,7 @@ func (l *prereqLook) next(least time.Duration) time.Time {
 func (l *prereqLook) commit(ctx context.Context) error {
 	if waited, limit := l.waited(); len(l.unmet) > 0 && waited >= limit {
 		return l.e.giveUp(ctx, l.alarm, l.job, domain.ReasonPrerequisiteTimeout,
-			fmt.Sprintf("still not met after %v: %s%s", limit, strings.Join(l.unmet, ", "), addressHint(l.unmet)))
+			fmt.Sprintf("still not met after %v: %s%s", limit, strings.Join(shown(l.unmet), ", "), addressHint(l.unmet)))
 	}
 	b := board.Batch{Space: l.alarm.Space}
 	b.AlarmAt(l.alarm.Name, l.alarm.At)

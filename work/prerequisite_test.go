@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -427,10 +428,17 @@ func TestPrerequisitesThatCannotBe(t *testing.T) {
 	b := memboard.Open()
 	defer b.Close()
 	e := work.New(b, work.Config{})
-	for _, p := range []string{"file:/etc/passwd", "file:../x", "tcp:host", "https://", "job:1", "flow:0", "flow:x", "", strings.Repeat("x", 201)} {
+	for _, p := range []string{"file:/etc/passwd", "file:../x", "tcp:host", "https://", "job:1", "flow:0", "flow:x", "url:http://example.org", "URL:x",
+		"port:db:5432", "HTTP://example.org", "File:x", "", strings.Repeat("x", 201)} {
 		receipts, err := e.Submit(t.Context(), tenant, []*domain.Job{job(1, "x", func(j *domain.Job) { j.Prerequisites = []string{p} })})
 		if err != nil || !errors.Is(receipts[0].Err, domain.ErrInvalid) {
 			t.Errorf("%q: got %v, %v, want it refused", p, receipts, err)
+		}
+	}
+	for i, name := range []string{"url", "port", "the port: open", "curl:x", "s3://bucket/in.csv"} {
+		receipts, err := e.Submit(t.Context(), tenant, []*domain.Job{job(domain.JobID(10+i), "x", func(j *domain.Job) { j.Prerequisites = []string{name} })})
+		if err != nil || receipts[0].Err != nil {
+			t.Errorf("%q, which people mark: got %v, %v", name, receipts, err)
 		}
 	}
 	for _, name := range []string{"", "file:x", "job:1:2"} {
@@ -442,4 +450,29 @@ func TestPrerequisitesThatCannotBe(t *testing.T) {
 	if err != nil || !errors.Is(receipts[0].Err, domain.ErrInvalid) {
 		t.Errorf("not_before in nanoseconds: got %v, %v", receipts, err)
 	}
+}
+
+// Who reads jobs is told for what one waits, and no password of an address: neither while it waits nor when it has waited too long.
+func TestNoPasswordOfAPrerequisiteIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		defer b.Close()
+		e := work.New(b, work.Config{})
+		receipts, err := e.Submit(t.Context(), tenant, []*domain.Job{job(1, "x", func(j *domain.Job) {
+			j.Prerequisites, j.PrerequisiteTimeout = []string{"http://user:pass@example.org/ready"}, 1
+		})})
+		if err != nil || receipts[0].Err != nil {
+			t.Fatal(receipts, err)
+		}
+		const want = "http://…@example.org/ready"
+		if x, err := e.Explain(t.Context(), tenant, key(1)); err != nil || !strings.Contains(x.Text, want) || !slices.Equal(x.WaitsFor, []string{want}) {
+			t.Errorf("got %+v, %v, want %s", x, err, want)
+		}
+		time.Sleep(2 * time.Second)
+		handlePrereq(t, b, e, board.Space(tenant), 1)
+		j, err := e.Show(t.Context(), tenant, key(1))
+		if err != nil || j.Reason != domain.ReasonPrerequisiteTimeout || !strings.Contains(j.Error, want) {
+			t.Errorf("got %+v, %v, want %s", j, err, want)
+		}
+	})
 }
