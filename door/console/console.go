@@ -134,8 +134,11 @@ func (c *Console) Identify(r *nethttp.Request) (identity.Proof, error) {
 
 // Link makes a link by which a browser signs in once.
 //
-// Errors: [domain.ErrUnavailable].
+// Errors: [domain.ErrForbidden], [domain.ErrUnavailable].
 func (c *Console) Link(who identity.Proof, token string) (api.ConsoleLink, error) {
+	if err := seesPages(who); err != nil {
+		return api.ConsoleLink{}, err
+	}
 	secret, err := c.sessions.link(credential{who, token}, c.cfg.Now())
 	if err != nil {
 		return api.ConsoleLink{}, err

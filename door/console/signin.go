@@ -5,9 +5,11 @@ import (
 	"net"
 	nethttp "net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/identity"
 )
@@ -158,7 +160,27 @@ func (v *visit) prove(proof string) (credential, error) {
 		proof = made
 	}
 	who, err := v.console.cfg.Tokens.Verify(v.r.Context(), proof)
+	if err == nil {
+		err = seesPages(who)
+	}
 	return credential{who, proof}, err
+}
+
+// seesPages refuses a token that is narrowed to groups without those that every page asks for: whoever signed in by it would be
+// refused at each.
+//
+// Errors: [domain.ErrForbidden].
+func seesPages(who identity.Proof) error {
+	if who.Scope == nil || len(who.Scope.Groups) == 0 {
+		return nil
+	}
+	for _, group := range []string{api.ContextList.Group(), api.NodeInfo.Group()} {
+		if !slices.Contains(who.Scope.Groups, group) {
+			return domain.Forbiddenf("this token is for %s only, and every page asks for what is of the group %s, too: sign in with one that has it besides",
+				who.Scope, group)
+		}
+	}
+	return nil
 }
 
 // admit begins a session, with a new secret: what the browser showed before is ended.

@@ -264,3 +264,21 @@ func TestTheRootIsNoTrap(t *testing.T) {
 		}
 	}
 }
+
+// A token that no page can be seen with is refused where it is pasted, with what it lacks; one that has the groups of pages signs in.
+func TestATokenThatSeesNoPageIsRefusedAtOnce(t *testing.T) {
+	r := newRig(t)
+	of := func(groups ...string) string {
+		token, err := identity.MintFor(r.keys[reader], "n1", time.Now(), time.Hour, identity.Claims{Scope: domain.Scope{Groups: groups}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	b := r.stranger()
+	b.has(b.post(401, "sign-in", "proof", of("job")), "this token is for group job only", "of the group context, too")
+	b.has(b.post(401, "sign-in", "proof", of("job", "context")), "of the group node, too")
+	b.get(401, "c/7/jobs")
+	b.post(200, "sign-in", "proof", of("job", "context", "node"), "next", "/console/c/7/jobs")
+	b.get(200, "c/7/jobs")
+}
