@@ -22,6 +22,38 @@ type Archive interface {
 	Durability() board.Durability
 }
 
+// answering is an archive that is read only as long as it answers at all: a server that takes
+// what it is asked and is silent would be waited for without end, by a connection that is there
+// already. What is slow goes on.
+type answering struct {
+	Archive
+	is *outlook[struct{}]
+}
+
+func (a answering) Get(ctx context.Context, tenant domain.TenantID, key string, endMs int64) (archive.Record, error) {
+	return answered(ctx, a.is, func(ctx context.Context) (archive.Record, error) { return a.Archive.Get(ctx, tenant, key, endMs) })
+}
+
+func (a answering) Search(ctx context.Context, q archive.Query) (archive.Page, error) {
+	return answered(ctx, a.is, func(ctx context.Context) (archive.Page, error) { return a.Archive.Search(ctx, q) })
+}
+
+func (a answering) Count(ctx context.Context, q archive.Query) (int64, error) {
+	return answered(ctx, a.is, func(ctx context.Context) (int64, error) { return a.Archive.Count(ctx, q) })
+}
+
+// answered is what ask finds. Where that ends because nothing answers, it is said since when, in
+// place of the words of a client library.
+func answered[T any](ctx context.Context, is *outlook[struct{}], ask func(context.Context) (T, error)) (T, error) {
+	while, stop := whileAnswering(ctx, is)
+	defer stop()
+	found, err := ask(while)
+	if silent := (*silence)(nil); err != nil && errors.As(context.Cause(while), &silent) {
+		err = silent
+	}
+	return found, err
+}
+
 // noArchive stands where the node has none.
 type noArchive struct{}
 

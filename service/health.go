@@ -169,27 +169,45 @@ func (s *silence) Is(kind error) bool { return kind == domain.ErrUnavailable }
 // quietTime is after how long of an operation it is asked whether what it waits for answers at all.
 const quietTime = 200 * time.Millisecond
 
+// quietAgain is after how long of waiting it is asked again: what answered may have fallen silent since.
+const quietAgain = time.Second
+
 // WhileAnswering is a context that ends when it is found that the board gives no answer, or the
 // archive where that is asked for, with a cause that says since when; what is slow goes on. stop is
 // called when it is not needed any more.
 func (c Caller) WhileAnswering(ctx context.Context, archive bool) (while context.Context, stop func()) {
+	if archive {
+		return whileAnswering(ctx, &c.api.board, &c.api.archive)
+	}
+	return whileAnswering(ctx, &c.api.board)
+}
+
+func whileAnswering(ctx context.Context, all ...*outlook[struct{}]) (while context.Context, stop func()) {
 	while, end := context.WithCancelCause(ctx)
 	asking := time.AfterFunc(quietTime, func() {
-		ask := func(o *outlook[struct{}]) {
-			if _, err := o.get(while, infoTime); errors.As(err, new(*silence)) {
-				end(err)
-			}
+		var looks sync.WaitGroup
+		for _, o := range all {
+			looks.Go(func() { end(o.silenceWhile(while)) })
 		}
-		var both sync.WaitGroup
-		both.Go(func() { ask(&c.api.board) })
-		if archive {
-			both.Go(func() { ask(&c.api.archive) })
-		}
-		both.Wait()
+		looks.Wait()
 	})
 	return while, func() {
 		asking.Stop()
 		end(context.Canceled)
+	}
+}
+
+// silenceWhile asks until there is no answer, which it returns, or ctx ends.
+func (o *outlook[T]) silenceWhile(ctx context.Context) error {
+	for {
+		if _, err := o.get(ctx, infoTime); errors.As(err, new(*silence)) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(quietAgain):
+		}
 	}
 }
 

@@ -232,6 +232,9 @@ func New(p Parts) *Service {
 	a.board.of, a.board.ask = "the board", finds(p.Board)
 	a.streams.of, a.streams.ask = "the server of the event streams", finds(p.Streams)
 	a.archive.of, a.archive.ask = "the archive", finds(p.Archive.Ping)
+	if p.Archive != Archive(noArchive{}) {
+		a.parts.Archive = answering{p.Archive, &a.archive}
+	}
 	a.settings.of, a.settings.ask = "a server", p.Settings
 	if p.Sizes != nil {
 		a.sizes.of, a.sizes.ask = "what knows the sizes", func(ctx context.Context) ([]api.Size, error) { return p.Sizes(), ctx.Err() }

@@ -88,11 +88,24 @@ func (a *Archive) Durability() board.Durability {
 
 // Ping asks the server.
 func (a *Archive) Ping(ctx context.Context) error {
+	if s := a.pool.Stat(); s.AcquiredConns() >= s.MaxConns() { // who waits for one of these knows nothing of the server
+		return translate(ctx, "reach", a.pingAnew(ctx))
+	}
 	err := a.prepare(ctx)
 	if err == nil {
 		err = a.pool.Ping(ctx)
 	}
 	return translate(ctx, "reach", err)
+}
+
+// pingAnew asks by a connection of its own.
+func (a *Archive) pingAnew(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, a.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return conn.Ping(ctx)
 }
 
 // Close closes the connections.

@@ -1,12 +1,14 @@
 package postgresarchive_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -99,6 +101,22 @@ func TestAServerThatGoesAwayAndComesBack(t *testing.T) {
 	}
 	if n, err := a.Count(t.Context(), archive.Query{Context: 1}); err != nil || n != 2 {
 		t.Errorf("got %d records, %v, want 2", n, err)
+	}
+}
+
+// A server is not silent because all connections to it are at work.
+func TestAServerAnswersWhereAllConnectionsAreTaken(t *testing.T) {
+	t.Parallel()
+	a := open(t, postgrestest.Start(t, "fsync = off").URL()+"&pool_max_conns=1")
+	s, err := a.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it would be waited for as long as the snapshot is read
+	defer cancel()
+	if err := a.Ping(ctx); err != nil {
+		t.Error(err)
 	}
 }
 
