@@ -521,7 +521,8 @@ func (p *Pairing) place(ctx context.Context) error {
 	return nil
 }
 
-// step has both take one. What another node does meanwhile says the same.
+// step has both take one, once the board says that this is its archive: of nodes that begin at the same moment
+// with an archive each, one is refused. What another node does meanwhile says the same.
 func (p *Pairing) step(ctx context.Context) (err error) {
 	began := p.Board.Now().UnixMilli()
 	defer func() {
@@ -536,6 +537,9 @@ func (p *Pairing) step(ctx context.Context) (err error) {
 	marks, err := p.Archive.Marks(ctx)
 	if err != nil {
 		return err
+	}
+	if recs[1].Get(layout.ArchiveWhere) != p.Where {
+		return nil // the board's archive is none yet, or another, whose node would take the step for a loss of its own
 	}
 	was := recs[0].Get(layout.IdentityStep)
 	here, ended := stepOf(was), endedBefore(recs[1])

@@ -3,6 +3,7 @@ package clockwork_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -35,6 +36,9 @@ func pair(t *testing.T, test func(p paired)) {
 		}
 		defer a.Close()
 		p := paired{t, b, a}
+		if err := work.New(b, work.Config{}).SetArchive(t.Context(), "", "a"); err != nil {
+			t.Fatal(err)
+		}
 		p.begin(b)
 		test(p)
 	})
@@ -213,6 +217,50 @@ func TestStepsOfOthersAreNoLoss(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhoseArchiveIsNotTheBoardsTakesNoStep: of two nodes that begin at the same moment on a new board, each with
+// an archive of its own, one is to be refused, and the other one's archive has lost nothing.
+func TestWhoseArchiveIsNotTheBoardsTakesNoStep(t *testing.T) {
+	bubble(t, func(t *testing.T, b *memboard.Board) {
+		open := func(where string) *clockwork.Pairing {
+			a, err := sqlitearchive.Open(t.Context(), t.TempDir()+"/a.db", sqlitearchive.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { a.Close() })
+			return &clockwork.Pairing{Board: b, Archive: a, Where: where, New: true, Stays: true, Logger: discard()}
+		}
+		step := func() string {
+			recs, err := b.Get(t.Context(), 0, layout.Identity)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return recs[0].Get(layout.IdentityStep)
+		}
+		one, two := open("a"), open("b")
+		for _, node := range []*clockwork.Pairing{one, two, one} {
+			if err := node.Recognise(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if at := step(); at != "" {
+			t.Errorf("the board is at step %s before it has an archive", at)
+		}
+		if err := work.New(b, work.Config{}).SetArchive(t.Context(), "", "a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := one.Recognise(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		at := step()
+		if err := two.Recognise(t.Context()); err != nil || at == "" || step() != at {
+			t.Errorf("got %v, and step %s, which was %q before another archive's node looked", err, step(), at)
+		}
+		if err := two.Run(t.Context()); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("got %v, want that it is refused", err)
+		}
+	})
 }
 
 // settle has the board follow the archive's step.

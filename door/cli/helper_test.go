@@ -74,9 +74,11 @@ func (f *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("POST /v1/contexts/{context}/prerequisites/meet", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.Prerequisite{Name: "approved"})
 	})
-	mux.HandleFunc("POST /v1/contexts/{context}/audit", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, api.AuditReport{Context: 1, Audit: domain.Audit{Looked: 2, Stuck: []domain.Finding{{Key: "job:1:9", Text: "odd"}}}})
-	})
+	audit := func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.AuditReport{Context: 1, Mends: true, Audit: domain.Audit{Looked: 2, Stuck: []domain.Finding{{Key: "job:1:9", Text: "odd"}}}})
+	}
+	mux.HandleFunc("POST /v1/contexts/{context}/audit", audit)
+	mux.HandleFunc("GET /v1/contexts/{context}/audit/look", audit)
 	due := time.Now().Add(f.ahead - time.Minute).UnixMilli() // a minute ago, by the board's clock
 	mux.HandleFunc("GET /v1/contexts/{context}/schedules", func(w http.ResponseWriter, _ *http.Request) {
 		late := api.Schedule{Schedule: domain.Schedule{Name: "late", State: domain.ScheduleState{NextMs: due}}}
