@@ -104,7 +104,8 @@ type Stepped interface {
 // Told is a [Log] that can be told what others know of its streams.
 type Told interface {
 	// Had says that a stream that was made at an instant had so many messages. One that has
-	// fewer takes nothing more, as [Log.Check] says then, unless it may lose what it had.
+	// fewer takes nothing more, as [Log.Check] says then, unless it may lose what it had. Where
+	// that becomes less, another node has gone on with less.
 	Had(stream domain.StreamName, created time.Time, last uint64)
 }
 

@@ -3,6 +3,7 @@ package natsstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 type origin struct {
 	created time.Time     // of that which was opened
 	last    atomic.Uint64 // the highest number that it is known to have given
+	told    atomic.Uint64 // what others last said that it had; that becomes less only where a node has gone on with less
 }
 
 // raise notes that the stream has given a number.
@@ -38,7 +40,15 @@ func (l *Log) had(name domain.StreamName) uint64 {
 
 // Had implements [stream.Told].
 func (l *Log) Had(name domain.StreamName, created time.Time, last uint64) {
-	if o := l.origins[name]; o != nil && o.created.Equal(created) {
+	o := l.origins[name]
+	switch {
+	case o == nil:
+	case created.After(o.created):
+		l.goneOn.Store(true)
+	case o.created.Equal(created):
+		if o.told.Swap(last) > last {
+			l.goneOn.Store(true)
+		}
 		o.raise(last)
 	}
 }
@@ -46,10 +56,15 @@ func (l *Log) Had(name domain.StreamName, created time.Time, last uint64) {
 // remade is why nothing is stored any more in a stream that is another; nil while
 // none is.
 func (l *Log) remade() error {
-	if err := l.others.Load(); err != nil {
-		return *err
+	what := l.others.Load()
+	switch {
+	case what == nil:
+		return nil
+	case l.goneOn.Load(): // to put back what there was would lose what that node has taken since
+		return domain.Unavailablef("%s; another node has gone on with the streams as they are: restart this one", *what)
 	}
-	return nil
+	return domain.Unavailablef("%s: sagas would pass over what it takes now; give the nodes the streams that they had and restart all of them; "+
+		"only where these are lost, the first one with --accept-loss", *what)
 }
 
 // look asks a stream what it has; other is why it is not the one that was opened, or has lost
@@ -87,10 +102,9 @@ func (l *Log) same(name domain.StreamName, info *jetstream.StreamInfo, had uint6
 }
 
 func (l *Log) other(format string, args ...any) error {
-	text := domain.Unavailablef(format+": sagas would pass over what it takes now; give the nodes the streams that they had and restart all of them; "+
-		"only where these are lost, the first one with --accept-loss", args...)
+	text := fmt.Sprintf(format, args...)
 	if l.others.CompareAndSwap(nil, &text) {
-		l.cfg.Logger.Error("the event streams take nothing more from this node", "err", text)
+		l.cfg.Logger.Error("the event streams take nothing more from this node", "err", l.remade())
 	}
 	return l.remade()
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
@@ -235,4 +236,33 @@ func TestOthersKnowWhatAStreamHad(t *testing.T) {
 	l.Had(domain.AggregateEvents, st.Created, 2)
 	wantRemade(t, "whoever asks", l.Check(t.Context()))
 	wantRemade(t, "a publisher", l.Publish(t.Context(), event(2)))
+}
+
+// Where another node has gone on with what there is, nobody is told to put back what there was.
+func TestAnotherNodeHasGoneOnWithLess(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]func(l *natsstream.Log, created time.Time){
+		"with the stream as it is": func(l *natsstream.Log, created time.Time) { l.Had(domain.AggregateEvents, created, 1) },
+		"with another":             func(l *natsstream.Log, created time.Time) { l.Had(domain.AggregateEvents, created.Add(1), 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := run(t, server.Options{})
+			l := open(t, natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true})
+			publish(t, l, event(1))
+			st, err := l.Stats(t.Context(), domain.AggregateEvents)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Had(domain.AggregateEvents, st.Created, 2)
+			wantRemade(t, "whoever asks", l.Check(t.Context()))
+			then(l, st.Created)
+			for who, err := range map[string]error{"whoever asks": l.Check(t.Context()), "a publisher": l.Publish(t.Context(), event(2))} {
+				if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "another node has gone on with the streams as they are: restart this one") ||
+					strings.Contains(err.Error(), "--accept-loss") {
+					t.Errorf("%s: got %v", who, err)
+				}
+			}
+		})
+	}
 }
