@@ -179,12 +179,32 @@ func (d *drill) idle(t *testing.T, n *node) {
 		}
 		return true
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			tellUnended(t, n)
+		}
+	})
 	for done := false; !done; {
 		before := d.begun()
 		testwait.Until(t, "no job that runs or is to, nor one more that begins", func() bool {
 			done = ended()
 			return done || d.begun() > before
 		})
+	}
+}
+
+// tellUnended logs why some jobs have not ended, and what the node says of itself.
+func tellUnended(t *testing.T, n *node) {
+	for _, status := range []string{"dispatched", "started"} {
+		names, _ := n.try("job", "list", "--status", status, "--limit", "3", "-o", "name")
+		for name := range strings.FieldsSeq(names) {
+			out, err := n.try("job", "explain", name)
+			t.Logf("%s: %v\n%s", name, err, out)
+		}
+	}
+	for _, command := range []string{"audit", "doctor"} {
+		out, err := n.try(command)
+		t.Logf("%s: %v\n%s", command, err, out)
 	}
 }
 
