@@ -18,6 +18,8 @@ func TestListsAndPagesOfOneThingFit(t *testing.T) {
 	n.run("routine", "apply", n.file("name: sync\nevery: 1h\nscale: 2\nscript_type: rhai\nscript: 'print(1);'\n"))
 	n.run("saga", "apply", "order-saga/order.yaml")
 	n.run("event", "publish", "OrderPlaced", "--aggregate", "Order/ann", "--schema-version", "9")
+	n.run("listener", "apply", n.file("name: cancelled\nblueprint: nightly\non_event: {of: Order, types: [OrderCancelled]}\n"))
+	n.run("webhook", "create", "pushed", "--blueprint", "nightly", "--scheme", "github", "--secret-from", n.file("a-secret-of-some-length"))
 	n.run("message", "send", "good morning", "--to", "1")
 	n.run("ban", "type", "v", "--reason", "not before the audit")
 	base := n.signIn(b)
@@ -25,7 +27,7 @@ func TestListsAndPagesOfOneThingFit(t *testing.T) {
 	b.Until(`document.querySelector("main").innerText.includes("schema version")`)
 	letter := chromiumtest.Eval[string](b, `document.querySelector("tr[data-href]").dataset.href`)
 	paths := []string{"sagas/order?tab=states", "routines", "routines/new", "routine?name=sync", "routine?name=sync&tab=rounds",
-		"routine?name=sync&tab=definition", "routine/edit?name=sync", "webhooks", "listeners", "schedules", "schedules/calendar",
+		"routine?name=sync&tab=definition", "routine/edit?name=sync", "webhooks", "webhook?name=pushed", "listeners", "listener?name=cancelled", "schedules", "schedules/calendar",
 		"schedule?name=nightly", "schedule?name=nightly&tab=flows", "schedule?name=nightly&tab=definition",
 		"blueprints", "blueprint?name=nightly", "blueprint?name=nightly&step=sales", "blueprint?name=nightly&tab=source", "blueprint?name=nightly&tab=versions",
 		"blueprint?name=nightly&tab=start", "blueprint/edit?name=nightly", "effects", "letters", "letters/list", "messages", "messages/inbox", "messages/peers",
