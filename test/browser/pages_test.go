@@ -27,8 +27,8 @@ func TestListsAndPagesOfOneThingFit(t *testing.T) {
 	b.Until(`document.querySelector("main").innerText.includes("schema version")`)
 	letter := chromiumtest.Eval[string](b, `document.querySelector("tr[data-href]").dataset.href`)
 	paths := []string{"sagas/order?tab=states", "routines", "routines/new", "routine?name=sync", "routine?name=sync&tab=rounds",
-		"routine?name=sync&tab=definition", "routine/edit?name=sync", "webhooks", "webhook?name=pushed", "listeners", "listener?name=cancelled", "schedules", "schedules/calendar",
-		"schedule?name=nightly", "schedule?name=nightly&tab=flows", "schedule?name=nightly&tab=definition",
+		"routine?name=sync&tab=definition", "routine/edit?name=sync", "webhooks", "webhook?name=pushed", "listeners", "listener?name=cancelled",
+		"schedules", "schedules/calendar", "schedule?name=nightly", "schedule?name=nightly&tab=flows", "schedule?name=nightly&tab=definition",
 		"blueprints", "blueprint?name=nightly", "blueprint?name=nightly&step=sales", "blueprint?name=nightly&tab=source", "blueprint?name=nightly&tab=versions",
 		"blueprint?name=nightly&tab=start", "blueprint/edit?name=nightly", "effects", "letters", "letters/list", "messages", "messages/inbox", "messages/peers",
 		"archive", "operate", "operate/queues", "operate/runners", "operate/nodes", "operate/bans", "operate/duties", "rights", "rights/contexts", "rights/actors",
