@@ -8,6 +8,7 @@ import (
 	"github.com/ramet-run/ramet/board/boardtest"
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // open opens a board on a server.
@@ -51,10 +52,18 @@ var (
 	byPrefix = redisboard.Config{Tenancy: redisboard.TenancyPrefix}
 )
 
-func TestBoard(t *testing.T)       { boardtest.Run(t, factory(byDB)) }
-func TestBoardPrefix(t *testing.T) { boardtest.Run(t, factory(byPrefix)) }
-func TestModel(t *testing.T)       { boardtest.Model(t, factory(byDB)) }
-func TestModelPrefix(t *testing.T) { boardtest.Model(t, factory(byPrefix)) }
+func TestBoard(t *testing.T) { boardtest.Run(t, factory(byDB)) }
+func TestModel(t *testing.T) { boardtest.Model(t, factory(byDB)) }
+
+func TestBoardPrefix(t *testing.T) {
+	watched.Again(t)
+	boardtest.Run(t, factory(byPrefix))
+}
+
+func TestModelPrefix(t *testing.T) {
+	watched.Again(t)
+	boardtest.Model(t, factory(byPrefix))
+}
 
 // Where CONFIG may not be used there are no keyspace events: scripts tell of
 // what they change.

@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/board/boardtest"
 	"github.com/ramet-run/ramet/board/redisboard"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // These tests load the very files of users that operators are given.
@@ -44,6 +45,7 @@ func openAsNode(t testing.TB, s *redistest.Server, cfg redisboard.Config) *redis
 // TestBoardAsItsUser runs the suite as the node's user, which the server may not
 // have kept from anything.
 func TestBoardAsItsUser(t *testing.T) {
+	watched.Again(t)
 	boardtest.Run(t, boardtest.Factory{
 		Open: func(t *testing.T) board.Board {
 			s := withUsers(t, "users-db.acl")

@@ -31,3 +31,12 @@ func Large(t testing.TB) {
 		t.Skip("others do the same with less; make test runs it")
 	}
 }
+
+// Again skips, under the race detector, what has another test of the package do the same,
+// of the same goroutines, where only a server beside them is set up in another way.
+func Again(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("another test has the same goroutines do the same; make test runs it")
+	}
+}
