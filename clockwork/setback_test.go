@@ -5,9 +5,9 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
@@ -86,16 +86,17 @@ func living(t *testing.T, keep time.Duration, test func(s setback)) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		s := setback{t, paired{t, b, c}, c, make(chan error, 2)}
+		var nodes sync.WaitGroup
 		for range 2 {
 			node := &clockwork.Pairing{Board: b, Archive: c, Where: "a", Stays: true, Logger: discard()}
-			go func() { s.errs <- node.Run(ctx) }()
+			nodes.Go(func() { s.errs <- node.Run(ctx) })
 		}
 		stop := run(t, b, "n", clockwork.Prunes(b, engine, keep),
 			clockwork.Archives(b, engine, clockwork.ArchiverConfig{Archive: c, Keep: time.Hour, Logger: discard(), Observer: &gauge{}}))
 		test(s)
 		stop()
 		cancel()
-		synctest.Wait()
+		nodes.Wait() // the last step of one may wait for that of the other
 	})
 }
 

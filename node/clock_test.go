@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -44,6 +45,7 @@ func TestWhoLivesIsJudgedByTheBoardsClock(t *testing.T) {
 				if _, err := n.Work.Wait(t.Context(), 1, submit(t, n.Node, 1, "ok")); err != nil {
 					t.Fatal(err)
 				}
+				synctest.Wait() // a node works while it writes that it is there
 				recs, err := b.Get(t.Context(), 0, layout.Node("died"), layout.Runner(72))
 				if err != nil {
 					t.Fatal(err)
