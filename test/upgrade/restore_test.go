@@ -173,7 +173,7 @@ func (d *drill) idle(t *testing.T, n *node) {
 	t.Helper()
 	ended := func() bool {
 		for _, status := range []string{"dispatched", "started"} {
-			if n.run("job", "list", "--status", status, "--limit", "1", "-o", "name") != "" {
+			if n.run("job", "list", "--status", status, "--limit", "1", "--look", "0", "-o", "name") != "" {
 				return false
 			}
 		}
@@ -196,7 +196,7 @@ func (d *drill) idle(t *testing.T, n *node) {
 // tellUnended logs why some jobs have not ended, and what the node says of itself.
 func tellUnended(t *testing.T, n *node) {
 	for _, status := range []string{"dispatched", "started"} {
-		names, _ := n.try("job", "list", "--status", status, "--limit", "3", "-o", "name")
+		names, _ := n.try("job", "list", "--status", status, "--limit", "3", "--look", "0", "-o", "name")
 		for name := range strings.FieldsSeq(names) {
 			out, err := n.try("job", "explain", name)
 			t.Logf("%s: %v\n%s", name, err, out)
