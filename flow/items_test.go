@@ -12,6 +12,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // each is a step that is done for each element of a list.
@@ -112,6 +113,7 @@ func TestAListOfAllElementsThatThereMayBe(t *testing.T) {
 // TestWhatIsLargerThanCanBeHandedOnIsSaid has an element's job leave more than lies beside the
 // others, which is whole all the same, and all of them together more than is handed on.
 func TestWhatIsLargerThanCanBeHandedOnIsSaid(t *testing.T) {
+	watched.Large(t)
 	bubble(t, func(r *rig) {
 		p := blueprint(step("s", "set long "+strings.Repeat("x", 9000)+"\nitem was", each("[1, 2]", 0)), step("after", "results s long", needs("s")),
 			step("when", "", func(s *domain.Step) { s.When = "needs.s.results[1].long.len() == 9000" }, needs("s")))

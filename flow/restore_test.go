@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -160,6 +161,7 @@ func TestAFlowIsStartedAgainFromTheArchive(t *testing.T) {
 // TestALargeFlowIsStartedAgainFromTheArchive whose blueprint is longer than a field may
 // be, and one of many steps; also where a node dies that brings it back.
 func TestALargeFlowIsStartedAgainFromTheArchive(t *testing.T) {
+	watched.Large(t)
 	many := []domain.Step{step("a", "crashonce")}
 	for i := range 600 {
 		many = append(many, step(fmt.Sprint("b", i), "", phase(1), maySkip))

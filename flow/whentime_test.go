@@ -10,6 +10,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -53,6 +54,7 @@ func TestConditionsThatTakeLongAreEvaluatedOnce(t *testing.T) {
 // TestConditionsOfOneContextHoldUpNoOther has more flows of them than a keeper
 // looks after at once.
 func TestConditionsOfOneContextHoldUpNoOther(t *testing.T) {
+	watched.Large(t)
 	bubble(t, func(r *rig) {
 		contexts := board.Batch{}
 		if err := r.board.Commit(r.ctx, *contexts.Include(layout.Contexts, "2")); err != nil {

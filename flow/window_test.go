@@ -8,6 +8,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // begun is how many runs have begun.
@@ -23,6 +24,7 @@ func (r *rig) begun() (n int) {
 // look at the same time do not see what each of them adds, which made it seven in one of
 // a hundred runs: the bound is between that and ten.
 func TestASmallFlowIsNotHeldUpByLargeOnes(t *testing.T) {
+	watched.Large(t)
 	const window, slots, large = 200, 64, 10
 	fan := func() []domain.Step {
 		steps := []domain.Step{step("root", "")}
@@ -64,6 +66,7 @@ func TestASmallFlowIsNotHeldUpByLargeOnes(t *testing.T) {
 // The same where nobody but their own jobs moves the flows on: a page of each large one is
 // in the queue, and a window of all together.
 func TestASmallPlainFlowIsNotHeldUpByLargeOnes(t *testing.T) {
+	watched.Large(t)
 	const slots, large, jobs, page = 64, 5, 1000, 300
 	for name, root := range map[string]bool{"roots": false, "followers of one": true} {
 		t.Run(name, func(t *testing.T) {

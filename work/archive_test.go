@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -262,6 +263,7 @@ func TestALateMarkIsRefused(t *testing.T) {
 }
 
 func TestAStretchOfLargeJobsEndsEarly(t *testing.T) {
+	watched.Large(t)
 	e := newEndings(t)
 	e.end(slices.Collect(func(yield func(domain.JobID) bool) {
 		for id := domain.JobID(1); id <= 70 && yield(id); id++ {

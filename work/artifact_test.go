@@ -22,6 +22,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
@@ -400,6 +401,7 @@ func TestNodesHaveOneStore(t *testing.T) {
 
 // A job of 100,000 files is one small record on the board.
 func TestManyArtifacts(t *testing.T) {
+	watched.Large(t)
 	const many = 3000
 	withArtifacts(t, work.Config{}, func(r *artifactRig) {
 		first := r.leaves(1, func(dir string) {

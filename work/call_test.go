@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/durable"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
@@ -180,22 +181,23 @@ func TestCallsAreSoDeepAndNoDeeper(t *testing.T) {
 
 func TestAScriptWaitsForAPrerequisite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		hour := time.Duration(watched.Rounds(60, 6)) * time.Minute // as the race detector sees them
 		r := newRig(t, work.Config{})
 		defer r.stop()
 		for name, of := range map[string]string{"named": "the light is green", "job": "job:1:9", "self": "job:1:3", "late": "it never is", "bad": "tcp:nothing"} {
 			timeout := time.Duration(0)
 			if name == "late" {
-				timeout = 48 * time.Hour
+				timeout = 48 * hour
 			}
 			r.script.onDurable(name, func(d durably) (string, error) { return d.waitFor(of, timeout) })
 		}
 		r.script.on("slow", func(context.Context, script.Task, script.Host) script.Outcome {
-			time.Sleep(30 * time.Hour)
+			time.Sleep(30 * hour)
 			return ok(nil)
 		})
 		r.submit(job(9, "slow", func(j *domain.Job) { j.Timeout = 100 * 3600 }), job(1, "named"), job(2, "job"), job(3, "self"), job(4, "late"), job(5, "bad"))
 		began := time.Now()
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * hour)
 		j := r.show(1)
 		if j.Suspended == nil || !slices.Equal(j.Suspended.Prerequisites, []string{"the light is green"}) {
 			t.Fatalf("%+v, suspended %+v", j, j.Suspended)
@@ -203,13 +205,13 @@ func TestAScriptWaitsForAPrerequisite(t *testing.T) {
 		if err := r.engine.MarkMet(r.ctx, tenant, "the light is green"); err != nil {
 			t.Fatal(err)
 		}
-		if j := r.want(1, domain.JobFinished, ""); j.Result["value"] != "true" || time.Since(began) > 25*time.Hour+time.Minute {
+		if j := r.want(1, domain.JobFinished, ""); j.Result["value"] != "true" || time.Since(began) > 25*hour+time.Minute {
 			t.Errorf("after %v: %v", time.Since(began), j.Result)
 		}
 		if j := r.want(2, domain.JobFinished, ""); j.Result["value"] != "true" || r.script.count(key(2)) != 2 {
 			t.Errorf("after %d runs: %v", r.script.count(key(2)), j.Result)
 		}
-		if took := time.Since(began); took > 31*time.Hour {
+		if took := time.Since(began); took > 31*hour {
 			t.Errorf("it took %v until the end of a job was seen", took)
 		}
 		if j := r.want(3, domain.JobFinished, ""); !strings.Contains(j.Result["value"], "wait for itself") {

@@ -15,6 +15,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/durable"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
@@ -109,13 +110,13 @@ func TestScriptsThatSleepHoldNoSlot(t *testing.T) {
 		r := newRig(t, work.Config{})
 		defer r.stop()
 		r.script.onDurable("nap", func(d durably) (string, error) { return "", d.sleep("nap", 10*time.Minute) })
-		const sleepers = 1000
-		for id := range domain.JobID(sleepers) {
+		sleepers := domain.JobID(watched.Rounds(1000, 50))
+		for id := range sleepers {
 			r.submit(job(id+1, "nap"))
 		}
 		time.Sleep(time.Minute)
-		suspended := 0
-		for id := range domain.JobID(sleepers) {
+		suspended := domain.JobID(0)
+		for id := range sleepers {
 			if j := r.show(id + 1); j.Suspended != nil && j.LeaseOwner == "" {
 				suspended++
 			}
@@ -126,7 +127,7 @@ func TestScriptsThatSleepHoldNoSlot(t *testing.T) {
 		if took := time.Since(began); suspended != sleepers || took > time.Second {
 			t.Fatalf("%d of %d are suspended, and another job took %v", suspended, sleepers, took)
 		}
-		for id := range domain.JobID(sleepers) {
+		for id := range sleepers {
 			r.want(id+1, domain.JobFinished, "")
 		}
 	})
