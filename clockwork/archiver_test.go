@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -361,6 +362,7 @@ func TestWhatIsCopiedTwiceIsCountedOnce(t *testing.T) {
 }
 
 func TestAnArchiveThatIsDownForAnHourUnderLoad(t *testing.T) {
+	watched.Large(t)
 	const jobs = 3600
 	inYard(t, func(y *yard) {
 		y.archive.set(true)

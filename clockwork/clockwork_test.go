@@ -18,6 +18,7 @@ import (
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/work"
 )
@@ -363,7 +364,7 @@ func TestWhatWaitsForTheOutsideHoldsUpNoOther(t *testing.T) {
 		{"backfill:s", 200},
 		{layout.TimerAlarm("saga_timer:x"), 200},
 		{"bulk:1", 200},
-		{"schedule:many", 5_000}, // more than may wait for a handler
+		{"schedule:many", watched.Rounds(5_000, 200)}, // more than may wait for a handler
 	} {
 		bubble(t, func(t *testing.T, b *memboard.Board) {
 			set := func(space board.Space, name string, at time.Time) {

@@ -14,6 +14,7 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/saga"
 )
 
@@ -53,6 +54,7 @@ func (a *asked) CommitEach(ctx context.Context, batches []board.Batch) []error {
 // TestAnInstanceWithManyEventsDelaysOthersBySharesOnly: those behind wait for one share of
 // its events and eight more for each 4,096 of them, not for all.
 func TestAnInstanceWithManyEventsDelaysOthersBySharesOnly(t *testing.T) {
+	watched.Large(t)
 	const many, others, most = 20_000, 50, 64 + (20_000/4_096+1)*512
 	bubble(t, func(r *rig) {
 		r.apply(shop, machineOf("count", countsEvents))
@@ -89,7 +91,7 @@ func TestAnInstanceWithManyEventsDelaysOthersBySharesOnly(t *testing.T) {
 // what was handled but the positions.
 func TestWhatWasPutAsideIsDealtWithOnce(t *testing.T) {
 	const many, others = 1_500, 200
-	for life := 1; life <= 25; life += 3 {
+	for life := 1; life <= watched.Rounds(25, 4); life += 3 {
 		bubble(t, func(r *rig) {
 			def := machineOf("count", `fn on_event(state, event) { if event.payload.i != state.n { throw "out of order" } state.n += 1; #{state: state} }`)
 			def.Dedupe = 1

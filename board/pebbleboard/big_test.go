@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // TestBigBatches commits more at once than the store takes into memory as one.
 func TestBigBatches(t *testing.T) {
+	watched.Large(t)
 	dir := t.TempDir()
 	b := openDir(t, dir)
 	big := strings.Repeat("x", board.MaxField)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/budget"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 // farConn is a connection from an address.
@@ -85,6 +86,7 @@ func TestAnAddressHasSoManyRefusals(t *testing.T) {
 // Ten thousand addresses are known, whoever comes; those that are closest to being
 // paid off are forgotten first.
 func TestRefusalsAreKnownOfSoManyAddresses(t *testing.T) {
+	watched.Large(t)
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(budget.Config{Refused: 2}, nil)
 		sit := func(from string) *budget.Seat {

@@ -19,7 +19,7 @@ var (
 
 // shortSeeds is how many there are under the race detector, where one costs ten
 // times as much.
-const shortSeeds = 8
+const shortSeeds = 4
 
 // Only reports whether one seed was asked for alone: then a simulation may say more.
 func Only() bool { return *seed != 0 }
