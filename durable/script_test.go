@@ -12,6 +12,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/durable"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 func TestAStepIsDoneOnceAndRememberedByItsPlace(t *testing.T) {
@@ -222,6 +223,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestAHistoryHasLimits(t *testing.T) {
+	watched.Large(t)
 	m := &memory{}
 	for i := range durable.MaxSteps {
 		item, _ := durable.Encode(durable.Event{Kind: "now", N: int64(i + 1), Value: []byte("1")})

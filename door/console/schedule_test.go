@@ -13,6 +13,7 @@ import (
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -368,6 +369,7 @@ func TestAnEditorDoesNotStoreOverWhatSomebodyElseStored(t *testing.T) {
 }
 
 func TestLargeBlueprintsCanBeTyped(t *testing.T) {
+	watched.Large(t)
 	r := newRig(t)
 	b := r.as(admin)
 	var text strings.Builder

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/service"
 )
 
@@ -29,6 +30,7 @@ var wrongValues = []string{`"x"`, `"-1"`, `"1h2x"`, `"9999-99-99T00:00:00Z"`, `1
 // TestNoAnswerHasWordsOfGo gives each field of each operation what it does not want, and each
 // parameter of its address.
 func TestNoAnswerHasWordsOfGo(t *testing.T) {
+	watched.Large(t)
 	r := newRigWithout(t, func(*service.Parts) {})
 	token := "Bearer " + r.token(admin)
 	asked := 0
