@@ -20,6 +20,7 @@ import (
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/etcdtest"
 	"github.com/ramet-run/ramet/internal/redistest"
+	"github.com/ramet-run/ramet/internal/watched"
 	"github.com/ramet-run/ramet/layout"
 )
 
@@ -391,6 +392,7 @@ func TestACopyKnowsManyKeys(t *testing.T) {
 
 // TestARestoreThatWasKilledIsBegunAgain: contexts have the same keys, of which each keeps its own.
 func TestARestoreThatWasKilledIsBegunAgain(t *testing.T) {
+	watched.Large(t)
 	src := memboard.Open()
 	living(t, src)
 	for space := range board.Space(3) {

@@ -17,6 +17,7 @@ import (
 	"github.com/ramet-run/ramet/archive/archivetest"
 	"github.com/ramet-run/ramet/archive/sqlitearchive"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/watched"
 )
 
 func TestArchive(t *testing.T) {
@@ -205,6 +206,7 @@ func fill(t *testing.T, a archive.Archive, n int) {
 // TestTheFileShrinks removes most of a file's records, of a new file and of one as
 // earlier versions made it: without the later indexes, and unable to shrink.
 func TestTheFileShrinks(t *testing.T) {
+	watched.Large(t)
 	const records = 3000
 	for name, old := range map[string]bool{"a new file": false, "an old file": true} {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func TestAChangedByteIsNoOtherRecord(t *testing.T) {
 		put[fmt.Sprint(r.Context, r.Key)] = r
 	}
 	file := filepath.Join(inMemory(t), "archive.db")
-	tried := watched.Rounds(60, 20)
+	tried := watched.Rounds(60, 10)
 	damaged, unread, well := 0, 0, 0
 	for n := range tried {
 		at := (len(text)/tried)*n + n*37%(len(text)/tried)
