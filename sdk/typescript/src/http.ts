@@ -89,7 +89,7 @@ export class Transport {
         chunks.push(chunk);
       }
     } catch (err) {
-      throw unreachable(node, err, call.signal);
+      throw unreachable(node, err, method !== "GET", call.signal);
     }
     const text = (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString();
     if (answer.statusCode! < 200 || answer.statusCode! > 299) throw refusal(answer, text, node.url.origin);
@@ -109,7 +109,7 @@ export class Transport {
       if (answer.statusCode === 200) return yield* answer as AsyncIterable<string>;
       for await (const chunk of answer) problem += String(chunk);
     } catch (err) {
-      throw unreachable(node, err, call.signal);
+      throw unreachable(node, err, false, call.signal);
     }
     throw refusal(answer, problem, node.url.origin);
   }
@@ -138,12 +138,17 @@ export class Transport {
       const end = (err: Error) => void (answered ?? req).destroy(err);
       req.setTimeout(most, () => end(new Error(`nothing came for ${most / 1000} s`))); // of the connection: it begins anew with each byte
       this.#nodes.watch(node, req, end);
+      let sent = false; // to a node: before there is a connection, nobody has the request
+      req.on("socket", (socket) => {
+        if (!socket.connecting) sent = true;
+        else socket.once(node.url.protocol === "https:" ? "secureConnect" : "connect", () => (sent = true));
+      });
       const broken = () => {
         if (!gone(signal)) leave();
       };
       req.on("error", (err) => {
         broken();
-        reject(unreachable(node, err, signal));
+        reject(unreachable(node, err, sent && method !== "GET", signal));
       });
       req.on("response", (answer) => {
         this.#met = true;
@@ -164,11 +169,13 @@ export class Transport {
 const gone = (signal: AbortSignal | undefined): boolean =>
   signal?.aborted === true && !(signal.reason instanceof DOMException && signal.reason.name === "TimeoutError");
 
-function unreachable(node: Node, err: unknown, signal: AbortSignal | undefined): unknown {
+/** The error of a request that has no answer. done is whether what it asks for may have been done. */
+function unreachable(node: Node, err: unknown, done: boolean, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return signal.reason;
   if (err instanceof RametError) return err;
   const text = err instanceof AggregateError ? lineOfAll(err) : err instanceof Error ? err.message : String(err);
-  return new RametError("unavailable", `no answer from ${node.url.origin} (${text}): is the node running?`, { cause: err });
+  const next = done ? "nobody knows whether it was done; look before you do it again" : "is the node running?";
+  return new RametError("unavailable", `no answer from ${node.url.origin} (${text}): ${next}`, { cause: err });
 }
 
 const lineOfAll = (err: AggregateError): string => err.errors.map((e: unknown) => (e instanceof Error ? e.message : String(e))).join(", ");

@@ -73,6 +73,25 @@ for (const [what, first] of Object.entries({ "is cut off": cut, "has no time": b
   });
 }
 
+test("it is said whether what got no answer may have been done", async (t) => {
+  const b = new Board(t);
+  const drop: Answer = (req) => void req.socket.destroy();
+  let answer = cut;
+  await b.node("a", (req, res) => answer(req, res));
+  const client = b.client();
+  for (answer of [cut, drop]) await assert.rejects(client.cancel(job), { code: "unavailable", message: /: nobody knows whether it was done; look before / });
+  answer = well;
+  await client.cancel(job);
+  answer = drop; // on the connection of the one before
+  await assert.rejects(client.cancel(job), { code: "unavailable", message: /: nobody knows whether it was done; look before / });
+  const away = new Board(t);
+  await away.node("a", undefined);
+  await assert.rejects(away.client().cancel(job), { code: "unavailable", message: /: is the node running\?$/ });
+  const reads = new Client({ url: b.urls, context: 7, token: "for-a" }); // and has never had an answer: else it asks for half a minute
+  t.after(() => reads.close());
+  await assert.rejects(reads.show(job), { code: "unavailable", message: /: is the node running\?$/ });
+});
+
 test("when all nodes want to be left alone, that is waited for", async (t) => {
   const b = new Board(t);
   await b.node("a", busy);
