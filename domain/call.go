@@ -23,25 +23,11 @@ type Call struct {
 	Approval *CallApproval `json:"approval,omitzero"`
 }
 
-// Validate checks what a script has asked for, but its name.
-//
-// Errors: [ErrInvalid].
-func (c *Call) Validate() error {
-	given := 0
-	for _, is := range []bool{c.Blueprint != "", c.Script != "", c.Approval != nil} {
-		if is {
-			given++
-		}
-	}
-	switch {
-	case given != 1:
-		return Invalidf("call %q: want one of blueprint and script", c.Name)
-	case c.Script == "" && (c.ScriptType != "" || c.Timeout != 0 || c.Retries != 0):
-		return Invalidf("call %q: script_type, timeout and retries are for a script", c.Name)
-	case c.Blueprint == "" && c.Version != 0 || c.Version < 0:
-		return Invalidf("call %q: version %d: want a version of a blueprint, from 1; 0 is the newest", c.Name, c.Version)
-	}
-	return ValidateParams(c.Params)
+// CallApproval is what a script asks a person.
+type CallApproval struct {
+	// Text is what it is about, for who decides: up to [MaxSummaryBytes].
+	Text string `json:"text,omitzero"`
+	Approval
 }
 
 // CalledBy is the place of a durable script that has made a job or a flow by a call.

@@ -201,7 +201,7 @@ func (s *Script) waitOther(c *call) (Answer, error) {
 // waitApproval waits for what a person decides: the child is a flow of that one step.
 func (s *Script) waitApproval(c *call, id placeID, p *place) (Answer, error) {
 	if p == nil {
-		ask := *c.Approval
+		ask := domain.CallApproval(*c.Approval)
 		if c.TimeoutMs != nil {
 			ask.Deadline = domain.Span((*c.TimeoutMs + 999) / 1000)
 		}

@@ -100,8 +100,8 @@ type Request struct {
 	TimeoutMs    *int64 `json:"timeout_ms,omitzero"`
 	// Prerequisite and Approval are what a wait waits for instead of a signal: what a job may
 	// have among its prerequisites, and what a person decides.
-	Prerequisite string               `json:"prerequisite,omitzero"`
-	Approval     *domain.CallApproval `json:"approval,omitzero"`
+	Prerequisite string `json:"prerequisite,omitzero"`
+	Approval     *Asked `json:"approval,omitzero"`
 	// Calls are what a call has done, side by side: up to [MaxCalls].
 	Calls []domain.Call `json:"calls,omitzero"`
 	// Stop has the process ended at once where the answer is to suspend.
@@ -253,11 +253,32 @@ func (r Request) validateCalls() error {
 		if c.Approval != nil {
 			return domain.Invalidf("call %q: an approval is waited for, by wait", c.Name)
 		}
-		if err := c.Validate(); err != nil {
+		if err := checkCall(c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkCall checks what a script has asked for, but its name.
+//
+// Errors: [domain.ErrInvalid].
+func checkCall(c *domain.Call) error {
+	given := 0
+	for _, is := range []bool{c.Blueprint != "", c.Script != "", c.Approval != nil} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return domain.Invalidf("call %q: want one of blueprint and script", c.Name)
+	case c.Script == "" && (c.ScriptType != "" || c.Timeout != 0 || c.Retries != 0):
+		return domain.Invalidf("call %q: script_type, timeout and retries are for a script", c.Name)
+	case c.Blueprint == "" && c.Version != 0 || c.Version < 0:
+		return domain.Invalidf("call %q: version %d: want a version of a blueprint, from 1; 0 is the newest", c.Name, c.Version)
+	}
+	return domain.ValidateParams(c.Params)
 }
 
 func (r Request) validateDone() error {

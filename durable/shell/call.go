@@ -87,9 +87,9 @@ func (s *session) approval(args []string) (int, error) {
 	if err != nil || len(rest) != 1 {
 		return 0, cmp.Or(err, error(domain.Invalidf("want approval NAME, such as approval pay --text 'Pay 17?' --approver admin --timeout 3d")))
 	}
-	asked := domain.CallApproval{Text: f["text"].text, Approval: domain.Approval{Approvers: f["approver"].all, NotSubmitter: f["not-submitter"].set}}
+	asked := durable.Asked{Text: f["text"].text, Approval: domain.Approval{Approvers: f["approver"].all, NotSubmitter: f["not-submitter"].set}}
 	if f["answers"].set {
-		var fields domain.AskedFields
+		var fields durable.AskedFields
 		if err := intake.Decode([]byte(f["answers"].text), &fields, intake.Limits{Bytes: durable.MaxLine}); err != nil {
 			return 0, domain.Invalidf("--answers: want JSON such as {\"amount\": {\"type\": \"number\", \"required\": true}}: %v", err)
 		}

@@ -13,7 +13,7 @@ import (
 // readers are the files that may decode without package intake, and why.
 var readers = map[string]string{
 	"document/diff.go":               "two texts of our own, from the board",
-	"domain/callapproval.go":         "a part of a request that was scanned whole, whose names are in an order",
+	"durable/asked.go":               "a part of a request that was scanned whole, whose names are in an order",
 	"object/canonical.go":            "numbers stay as they were written, so that the same object has the same text",
 	"service/archive.go":             "a record of the archive, which we wrote",
 	"service/schedule.go":            "what a schedule was, which we wrote",

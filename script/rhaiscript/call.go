@@ -81,7 +81,7 @@ func (j *job) ends(c *value.Ctx, calls []domain.Call) ([]durable.End, bool) {
 
 // approval asks a person.
 func (j *job) approval(c *value.Ctx, name string, args []value.Value) value.Value {
-	r := durable.Request{Do: durable.DoWait, Name: name, Approval: &domain.CallApproval{}}
+	r := durable.Request{Do: durable.DoWait, Name: name, Approval: &durable.Asked{}}
 	if len(args) > 0 {
 		m := args[0].AsMap()
 		asked := value.NewMap(m.Len())

@@ -1,4 +1,4 @@
-package domain_test
+package durable_test
 
 import (
 	"encoding/json"
@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/durable"
 )
 
 // TestAScriptAsksAsABlueprintDoes writes what is asked for as the page of approvals has it, and as
 // a list.
 func TestAScriptAsksAsABlueprintDoes(t *testing.T) {
 	ten := "10"
-	want := domain.CallApproval{Text: "Pay?", Approval: domain.Approval{Approvers: []string{"admin"}, Answers: []domain.TypedField{
+	want := durable.Asked{Text: "Pay?", Approval: domain.Approval{Approvers: []string{"admin"}, Answers: []domain.TypedField{
 		{Name: "share", Type: domain.TypeInteger, Min: "1", Max: "100", Default: &ten, Description: "Percent"},
 		{Name: "plan", Enum: []string{"1", "pro"}, Required: true},
 	}}}
@@ -24,14 +25,14 @@ func TestAScriptAsksAsABlueprintDoes(t *testing.T) {
 		`{"text":"Pay?","approvers":["admin"],"answers":[{"name":"share","type":"integer","min":"1","max":"100","default":"10","description":"Percent"},
 			{"name":"plan","enum":["1","pro"],"required":true}]}`,
 	} {
-		var got domain.CallApproval
+		var got durable.Asked
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
-		var again domain.CallApproval
+		var again durable.Asked
 		if kept, err := json.Marshal(got); err != nil || json.Unmarshal(kept, &again) != nil || !cmp.Equal(again, want) {
 			t.Errorf("as it is kept: %s, %v: %+v", kept, err, again)
 		}
@@ -46,8 +47,8 @@ func TestAScriptAsksAsABlueprintDoes(t *testing.T) {
 		`{"text":"x","aprovers":["admin"]}`:       `unknown field "aprovers"`,
 		`{"text":"x","answers":[{"name":"a"},7]}`: "JSON number",
 	} {
-		err := json.Unmarshal([]byte(text), new(domain.CallApproval))
-		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "domain.") {
+		err := json.Unmarshal([]byte(text), new(durable.Asked))
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "domain.") || strings.Contains(err.Error(), "durable.") {
 			t.Errorf("%s: got %v, want one with %s", text, err, says)
 		}
 	}

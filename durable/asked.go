@@ -1,4 +1,4 @@
-package domain
+package durable
 
 import (
 	"bytes"
@@ -7,21 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/ramet-run/ramet/domain"
 )
 
-// CallApproval is what a script asks a person.
-type CallApproval struct {
-	// Text is what it is about, for who decides: up to [MaxSummaryBytes].
-	Text string `json:"text,omitzero"`
-	Approval
-}
+// This file reads what scripts ask people.
+
+// Asked is what a script asks a person, as scripts write it.
+type Asked domain.CallApproval
 
 // UnmarshalJSON takes answers as a list, and as blueprints have them: as an object by name. What
 // is a text here may be a number or a flag, so that what stands in a blueprint can be copied.
 //
-// Errors: [ErrInvalid].
-func (a *CallApproval) UnmarshalJSON(text []byte) error {
-	type plain CallApproval
+// Errors: [domain.ErrInvalid].
+func (a *Asked) UnmarshalJSON(text []byte) error {
+	type plain Asked
 	said := struct {
 		*plain
 		Answers AskedFields `json:"answers"`
@@ -33,12 +33,12 @@ func (a *CallApproval) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// AskedFields are the fields of a form as a script writes them; see [CallApproval].
-type AskedFields []TypedField
+// AskedFields are the fields of a form as a script writes them; see [Asked].
+type AskedFields []domain.TypedField
 
 // UnmarshalJSON takes a list, or an object by name.
 //
-// Errors: [ErrInvalid].
+// Errors: [domain.ErrInvalid].
 func (a *AskedFields) UnmarshalJSON(text []byte) error {
 	var list []askedField
 	switch text = bytes.TrimSpace(text); {
@@ -54,7 +54,7 @@ func (a *AskedFields) UnmarshalJSON(text []byte) error {
 			var one askedField
 			name, _ := d.Token() // the text was scanned before it came here
 			if err = d.Decode(&one); err == nil && one.Name != "" && one.Name != name {
-				err = Invalidf("answers.%s.name is %q: want one of them", name, one.Name)
+				err = domain.Invalidf("answers.%s.name is %q: want one of them", name, one.Name)
 			}
 			one.Name = fmt.Sprint(name)
 			list = append(list, one)
@@ -63,7 +63,7 @@ func (a *AskedFields) UnmarshalJSON(text []byte) error {
 			return inWords(err)
 		}
 	case string(text) != "null":
-		return Invalidf(`answers: want fields by name, such as {"amount": {"type": "number", "required": true}}`)
+		return domain.Invalidf(`answers: want fields by name, such as {"amount": {"type": "number", "required": true}}`)
 	}
 	*a = nil
 	for _, one := range list {
@@ -79,7 +79,7 @@ func (a *AskedFields) UnmarshalJSON(text []byte) error {
 
 // askedField is a field whose values need not be texts.
 type askedField struct {
-	TypedField
+	domain.TypedField
 	Default *plainText  `json:"default"`
 	Min     plainText   `json:"min"`
 	Max     plainText   `json:"max"`
@@ -94,7 +94,7 @@ func (t *plainText) UnmarshalJSON(text []byte) error {
 	case '"':
 		return json.Unmarshal(text, (*string)(t))
 	case '[', '{':
-		return Invalidf("%s: want a text or a number", text)
+		return domain.Invalidf("%s: want a text or a number", text)
 	}
 	*t = plainText(text)
 	return nil
@@ -111,7 +111,8 @@ func known(text []byte, into any) error {
 func inWords(err error) error {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		want := strings.Replace(wrong.Type.Kind().String(), "struct", "object", 1)
-		return Invalidf("approval: %s is a JSON %s, want a JSON %s", cmp.Or(wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:], "a field"), wrong.Value, want)
+		return domain.Invalidf("approval: %s is a JSON %s, want a JSON %s",
+			cmp.Or(wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:], "a field"), wrong.Value, want)
 	}
 	return err
 }
