@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // MessageType says what a message is for.
@@ -40,7 +39,8 @@ const (
 	FormatMD   MessageFormatType = "md"
 )
 
-var messageFormats = []MessageFormatType{FormatHTML, FormatText, FormatMD}
+// MessageFormats are all of them.
+var MessageFormats = []MessageFormatType{FormatHTML, FormatText, FormatMD}
 
 // MessageStatus is where a message stands.
 type MessageStatus string
@@ -216,90 +216,12 @@ func (m *Message) TimeoutOf(s Stage) time.Duration {
 	return time.Duration(cmp.Or(n, DefaultMessageTimeout)) * time.Second
 }
 
-// Validate checks what a caller gave. Jobs are checked by who runs them.
-//
-// Errors: [ErrInvalid].
-func (m *Message) Validate() error {
-	switch {
-	case m.CallerID == 0:
-		return Invalidf("message without caller_id: want the actor who sends it")
-	case !slices.Contains(MessageTypes, m.MessageType):
-		return Invalidf("message_type %q: want job, chat, mail or result", m.MessageType)
-	case m.MessageFormatType != "" && !slices.Contains(messageFormats, m.MessageFormatType):
-		return Invalidf("message_format_type %q: want html, text or md", m.MessageFormatType)
-	case len(m.Message) > MaxMessageText:
-		return Invalidf("message has %d bytes, the limit is %d", len(m.Message), MaxMessageText)
-	case !utf8.ValidString(m.Message) || slices.ContainsFunc(m.Job, func(j Job) bool { return !utf8.ValidString(j.Script) }):
-		return Invalidf("message or script is no valid UTF-8")
-	case len(m.Job) > MaxMessageJobs:
-		return Invalidf("message has %d jobs, the limit is %d", len(m.Job), MaxMessageJobs)
-	case len(m.Topic) > MaxTopic:
-		return Invalidf("topic has %d bytes, the limit is %d", len(m.Topic), MaxTopic)
-	}
-	for name, n := range map[string]uint32{"timeout": m.Timeout, "timeout_ack": m.TimeoutAck, "timeout_result": m.TimeoutResult} {
-		if n > MaxMessageTimeout {
-			return Invalidf("%s is %d s, the limit is %d", name, n, MaxMessageTimeout)
-		}
-	}
-	for name, key := range map[string]string{"dst_pubkey": m.DstPubkey, "dst_node": m.DstNode} {
-		if err := ValidatePubkey(key); key != "" && err != nil {
-			return Invalidf("%s: %v", name, err)
-		}
-	}
-	return m.validateContent()
-}
-
-// validateContent checks that the message has what its type wants.
-func (m *Message) validateContent() error {
-	switch m.MessageType {
-	case MessageJob:
-		if (len(m.Job) == 0) == (m.Flow == "") {
-			return Invalidf("a message of type job carries jobs or a flow, one of the two")
-		}
-		if _, err := m.Runner(); err != nil {
-			return err
-		}
-		seen := map[JobID]bool{}
-		for i := range m.Job {
-			if id := m.Job[i].ID; id == 0 || seen[id] {
-				return Invalidf("job %d of the message: want an id of its own", i+1)
-			}
-			seen[m.Job[i].ID] = true
-			if len(m.Job[i].Secrets) > 0 {
-				return Invalidf("job %d of the message: secrets: those of the context that it goes to are for jobs that are submitted there", m.Job[i].ID)
-			}
-		}
-	case MessageResult:
-		if m.Answers() {
-			if _, err := ParseMessageKey(m.ReplyTo); err != nil {
-				return Invalidf("a message of type result answers another: reply_to: %v", err)
-			}
-			return nil
-		}
-		return m.validateToActor()
-	case MessageChat, MessageMail:
-		return m.validateToActor()
-	}
-	return nil
-}
-
 // Answers reports whether the message is the result of another, as the node writes it
 // that had that done. Any other result is one in which whoever works on a job
 // tells of it.
 //
 // Source: seed 000, "Message flow", step 7.
 func (m *Message) Answers() bool { return m.MessageType == MessageResult && m.ReplyTo != "" }
-
-// validateToActor checks that the message is for somebody, and brings nothing but its text.
-func (m *Message) validateToActor() error {
-	if m.DstActor == 0 && m.DstPubkey == "" {
-		return Invalidf("a message of type %s wants an addressee: dst_actor or dst_pubkey", m.MessageType)
-	}
-	if len(m.Job) > 0 || m.Flow != "" {
-		return Invalidf("a message of type %s carries no jobs", m.MessageType)
-	}
-	return nil
-}
 
 // Runner is the runner that the topic names; 0 where it names none.
 //

@@ -15,6 +15,8 @@ var (
 	ParcelMark = parcelMark
 
 	RememberFor = rememberFor
+
+	CheckMessage = checkMessage
 )
 
 // MaxParcelItems bounds what one parcel brings.

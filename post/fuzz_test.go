@@ -109,7 +109,7 @@ func FuzzSignedMessage(f *testing.F) {
 		if err := identity.VerifyMessage(m); err != nil {
 			t.Fatalf("signed, but: %v", err)
 		}
-		_ = m.Validate()
+		_ = post.CheckMessage(m)
 		name := identity.Digest(m)
 		// As it lies on the receiver's board.
 		stored := *m

@@ -136,7 +136,7 @@ func (s *Supervisor) sign(ctx context.Context, o *outgoing) error {
 	if created != 0 && created < m.CreatedAt { // as the program wrote it
 		m.CreatedAt = created
 	}
-	if err := m.Validate(); err != nil {
+	if err := checkMessage(m); err != nil {
 		return err
 	}
 	key, err := s.keyOf(ctx, m.CallerID)

@@ -193,7 +193,7 @@ func (f *inflow) refused(i *incoming, r *refusal) {
 // check decides whether a message is taken: what costs least comes first.
 func (f *inflow) check(ctx context.Context, i *incoming, now time.Time) error {
 	m := i.m
-	if err := m.Validate(); err != nil {
+	if err := checkMessage(m); err != nil {
 		return refuse(causeMalformed, err)
 	}
 	if m.ID == 0 || m.SrcContext == 0 || m.DstContext == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ramet-run/ramet/bus/membus"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/post"
 )
 
 // TestAMessageNamesNoSecrets: a sender's script would print those of the receiver elsewhere.
@@ -16,7 +17,7 @@ func TestAMessageNamesNoSecrets(t *testing.T) {
 		m.Job[0].Secrets = map[string]string{"DB": "warehouse"}
 		m.Job[0].ID = 1
 		m.CallerID = a.op
-		if err := m.Validate(); !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), "secrets") {
+		if err := post.CheckMessage(&m); !errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), "secrets") {
 			t.Errorf("a job: got %v", err)
 		}
 		step, secrets := `{"name":"one","script":"say hi","script_type":"lines"`, `"secrets":{"DB":"warehouse"}`

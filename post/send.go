@@ -50,7 +50,7 @@ func (e *Engine) SendOnce(ctx context.Context, tenant domain.TenantID, m *domain
 			return false, err
 		}
 	}
-	if err := m.Validate(); err != nil {
+	if err := checkMessage(m); err != nil {
 		return false, err
 	}
 	if m.Answers() {

@@ -148,7 +148,7 @@ func (d directory) siteOf(node string) string {
 // this site or to another peer.
 func (e *Engine) AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error) {
 	p = p.Once()
-	if err := p.Validate(); err != nil {
+	if err := checkPeer(p); err != nil {
 		return p, err
 	}
 	d, err := e.sites.read(ctx)
@@ -172,7 +172,7 @@ func (e *Engine) AddPeer(ctx context.Context, p domain.Peer) (domain.Peer, error
 		}
 		at = append(at, domain.NodeAddress(n.Pubkey))
 	}
-	for _, key := range p.Keys() { // before anything is written: a refused card leaves nothing behind
+	for _, key := range keysOf(p) { // before anything is written: a refused card leaves nothing behind
 		if _, err := identity.X25519Pubkey(key); err != nil {
 			return p, err
 		}
