@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"regexp"
 	"time"
 )
 
@@ -38,19 +37,6 @@ type Worker struct {
 	Name string
 	// MayMake says why its jobs may not make jobs and flows of their own; nil where they may.
 	MayMake error
-}
-
-// workerName is what a worker may be called.
-var workerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
-// Validate checks the name.
-//
-// Errors: [ErrInvalid].
-func (w Worker) Validate() error {
-	if !workerName.MatchString(w.Name) {
-		return Invalidf("worker %.80q: want a name of up to 64 letters, digits, '.', '_' and '-', another for each start of the program", w.Name)
-	}
-	return nil
 }
 
 // OutsideOwner begins the owners of leases that are no node's: "actor:<actor>".
@@ -90,49 +76,6 @@ type WorkerAsk struct {
 	// Host and Version say for people which program on which machine it is.
 	Host    string `json:"host,omitzero"`
 	Version string `json:"version,omitzero"`
-}
-
-// maxAbout bounds what a worker says of itself.
-const maxAbout = 200
-
-// Validate checks the ask and sets its defaults.
-//
-// Errors: [ErrInvalid], [ErrLimit].
-func (a *WorkerAsk) Validate() error {
-	if len(a.Types) == 0 {
-		return Invalidf("types: name the script types whose jobs the worker takes")
-	}
-	if len(a.Types) > MaxWorkerTypes {
-		return Limitf("types: %d of them, the limit is %d", len(a.Types), MaxWorkerTypes)
-	}
-	for _, t := range a.Types {
-		if err := t.Validate(); err != nil {
-			return err
-		}
-		if t == ScriptEffect {
-			return Invalidf("types: jobs of type %s are for nodes alone", t)
-		}
-	}
-	if a.Max == 0 {
-		a.Max = 1
-	}
-	if a.LeaseMs == 0 {
-		a.LeaseMs = DefaultLease.Milliseconds()
-	}
-	switch {
-	case a.Max < 1 || a.Max > MaxAssignments:
-		return Invalidf("max %d: want 1 to %d", a.Max, MaxAssignments)
-	case a.WaitMs < 0 || a.WaitMs > MaxWorkerWait.Milliseconds():
-		return Invalidf("wait_ms %d: want 0 to %d", a.WaitMs, MaxWorkerWait.Milliseconds())
-	case a.Slots < 0 || a.Running < 0:
-		return Invalidf("slots and running: want 0 or more")
-	case len(a.Host) > maxAbout || len(a.Version) > maxAbout:
-		return Invalidf("host and version: at most %d bytes each", maxAbout)
-	}
-	if err := a.Labels.Validate(); err != nil {
-		return err
-	}
-	return CheckWorkerLease(a.LeaseMs)
 }
 
 // CheckWorkerLease checks the length of a lease in milliseconds.

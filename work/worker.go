@@ -29,7 +29,7 @@ const labelledWait = 5 * time.Second
 // Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrExhausted], [domain.ErrUnavailable];
 // [domain.ErrConflict] when another worker that is listed has the number that the name comes to.
 func (e *Engine) ClaimFor(ctx context.Context, w domain.Worker, ask domain.WorkerAsk) ([]domain.Assignment, error) {
-	if err := errors.Join(w.Validate(), ask.Validate()); err != nil {
+	if err := errors.Join(checkWorker(w), checkAsk(&ask)); err != nil {
 		return nil, err
 	}
 	if err := e.register(ctx, w, &ask); err != nil {
@@ -240,7 +240,7 @@ func (x *run) assign(room bool) (a domain.Assignment, f *finish, err error) {
 //
 // Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrUnavailable].
 func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease, wait time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
-	if err := errors.Join(w.Validate(), domain.CheckWorkerLease(lease.Milliseconds()), checkHeld(len(held)), checkWait(wait)); err != nil {
+	if err := errors.Join(checkWorker(w), domain.CheckWorkerLease(lease.Milliseconds()), checkHeld(len(held)), checkWait(wait)); err != nil {
 		return nil, err
 	}
 	if wait == 0 {

@@ -29,7 +29,7 @@ const endTries = 20
 // one [domain.ErrInvalid], [domain.ErrNotFound], [domain.ErrConflict] when the worker does
 // not have the job any more, or has ended the attempt in another way.
 func (e *Engine) FinishFor(ctx context.Context, w domain.Worker, ends []domain.AttemptEnd) (done []domain.AttemptEnded, errs []error, err error) {
-	if err := errors.Join(w.Validate(), checkHeld(len(ends))); err != nil {
+	if err := errors.Join(checkWorker(w), checkHeld(len(ends))); err != nil {
 		return nil, nil, err
 	}
 	keys := make([]string, len(ends))
@@ -346,7 +346,7 @@ func (n ended) answer() domain.AttemptEnded {
 // Errors: [domain.ErrInvalid], [domain.ErrLimit], [domain.ErrNotFound]; [domain.ErrConflict]
 // when the worker does not have the job any more.
 func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAttempt, lines []domain.LogLine) error {
-	if err := errors.Join(w.Validate(), checkLines(lines)); err != nil {
+	if err := errors.Join(checkWorker(w), checkLines(lines)); err != nil {
 		return err
 	}
 	key, space, limits := held.Key().String(), layout.SpaceOf(w.Context), e.board.Limits()

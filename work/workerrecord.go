@@ -180,7 +180,7 @@ func (e *Engine) enlist(ctx context.Context, w domain.Worker, fields []board.Fie
 //
 // Errors: [domain.ErrInvalid], [domain.ErrUnavailable].
 func (e *Engine) Leave(ctx context.Context, w domain.Worker) error {
-	if err := w.Validate(); err != nil {
+	if err := checkWorker(w); err != nil {
 		return err
 	}
 	e.workers.forget(w)

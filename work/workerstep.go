@@ -102,7 +102,7 @@ func (s *sessions) take(of attemptOf) *session {
 // [domain.ErrConflict] when the worker does not have the job any more. What is wrong with the
 // request itself stands in the answer.
 func (e *Engine) StepFor(ctx context.Context, w domain.Worker, ask domain.WorkerStep) (domain.WorkerStepAnswer, error) {
-	if err := w.Validate(); err != nil {
+	if err := checkWorker(w); err != nil {
 		return domain.WorkerStepAnswer{}, err
 	}
 	if ask.Asked < 0 || len(ask.Before) > durable.MaxSteps || ask.Before != nil && int64(len(ask.Before)) != ask.Asked {
