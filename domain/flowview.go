@@ -134,32 +134,3 @@ type UnitView struct {
 	Outcome string `json:"outcome,omitzero"` // failed, errored, aborted, cancelled; "" is open
 	Text    string `json:"text,omitzero"`
 }
-
-// WholeSteps is up to how many steps a flow is shown whole. Of a larger one an answer has
-// [PageSteps] of them.
-const (
-	WholeSteps = MaxSteps
-	PageSteps  = 1_000
-)
-
-// Page leaves of a large flow the steps from one on, as many as an answer has, and their
-// jobs; of any other, which from must be in as well, all.
-//
-// Errors: [ErrInvalid] for a step that there is not.
-func (v FlowView) Page(from int) (FlowView, error) {
-	n := len(v.Steps)
-	if from < 0 || from > 0 && from >= n {
-		return v, Invalidf("steps_from %d: flow %d has %d steps, counted from 0", from, v.ID, n)
-	}
-	if n <= WholeSteps {
-		return v, nil
-	}
-	v.Steps, v.StepsFrom, v.StepsTotal = v.Steps[from:min(n, from+PageSteps)], from, n
-	v.Jobs = nil
-	for i := range v.Steps {
-		if key, err := ParseJobKey(v.Steps[i].Job); err == nil {
-			v.Jobs = append(v.Jobs, key.ID)
-		}
-	}
-	return v, nil
-}

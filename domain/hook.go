@@ -20,19 +20,6 @@ const (
 // HookOns are all of them.
 var HookOns = []HookOn{HookFailed, HookErrored, HookSucceeded, HookCancelled, HookLate}
 
-// HookOf is the hook that an end calls for.
-func HookOf(r FlowReason) HookOn {
-	switch r {
-	case FlowSucceeded:
-		return HookSucceeded
-	case FlowFailed:
-		return HookFailed
-	case FlowCancelled:
-		return HookCancelled
-	}
-	return HookErrored
-}
-
 // MaxHooksBytes bounds the hooks of a context, as JSON.
 const MaxHooksBytes = 64 << 10
 

@@ -66,13 +66,3 @@ func ParseLabels(text string) (Labels, error) {
 	}
 	return l, l.Validate()
 }
-
-// Has reports whether all that is wanted is among the labels.
-func (l Labels) Has(wanted Labels) bool {
-	for name, value := range wanted {
-		if l[name] != value {
-			return false
-		}
-	}
-	return true
-}

@@ -6,16 +6,8 @@ import (
 	"strconv"
 )
 
-// Limits of the object store of a context.
+// Limits of what scripts are given of the object store of a context.
 const (
-	// MaxObjectBytes bounds an object as JSON text: it lies in one field of a
-	// record, and a page of them in a script's memory.
-	MaxObjectBytes = 256 << 10
-	// MaxObjectFields bounds the fields of an object, nested ones not counted.
-	MaxObjectFields = 1024
-	// MaxIndexes bounds the indexes of a model: each costs two operations of
-	// the commit that changes an object.
-	MaxIndexes = 16
 	// MaxObjectPage is the most objects that one list or find gives.
 	MaxObjectPage = 1000
 	// MaxObjectPageBytes bounds them together.

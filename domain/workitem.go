@@ -13,9 +13,6 @@ const (
 	WorkFact     WorkKind = "fact"     // something that others may want to know
 )
 
-// WorkKinds are all of them.
-var WorkKinds = []WorkKind{WorkCommand, WorkEffect, WorkInternal, WorkFact}
-
 // Limits of what one transition may ask for.
 const (
 	// MaxWork items are one commit with all else that comes of an event: a board's

@@ -34,6 +34,19 @@ func (e *Engine) hook(ctx context.Context, tenant domain.TenantID, plan *Plan, o
 	return hooks.Of(on), err
 }
 
+// hookOf is the hook that an end calls for.
+func hookOf(r domain.FlowReason) domain.HookOn {
+	switch r {
+	case domain.FlowSucceeded:
+		return domain.HookSucceeded
+	case domain.FlowFailed:
+		return domain.HookFailed
+	case domain.FlowCancelled:
+		return domain.HookCancelled
+	}
+	return domain.HookErrored
+}
+
 // callEnd adds to b the hook for an end of a flow, where it has one; at and end are as in
 // [calling].
 func (t *tending) callEnd(ctx context.Context, b *board.Batch, plan *Plan, reason domain.FlowReason, at func(i int) *StepState,
@@ -45,7 +58,7 @@ func (t *tending) callEnd(ctx context.Context, b *board.Batch, plan *Plan, reaso
 	if late != nil {
 		b.ClearAlarm(layout.FlowAlarm(layout.AlarmFlowLate, t.ref.id))
 	}
-	on := domain.HookOf(reason)
+	on := hookOf(reason)
 	h, err := t.hook(ctx, t.tenant(), plan, on)
 	if h == nil || err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 // callHook has the end of a played flow call its hook, where its blueprint has one.
 func (p *trialPlay) callHook(ctx context.Context, reason domain.FlowReason) {
-	on := domain.HookOf(reason)
+	on := hookOf(reason)
 	h := p.plan.On.Of(on)
 	if h == nil {
 		return

@@ -13,7 +13,7 @@ import (
 // Index makes finds by a field read an index. It costs a pass over the model
 // once; of an index that is there already it costs one read.
 //
-// Errors: also [domain.ErrLimit] for more than [domain.MaxIndexes].
+// Errors: also [domain.ErrLimit] for more than [MaxIndexes].
 func (s *Store) Index(ctx context.Context, in domain.Model, field string) error {
 	if err := validateIndex(field); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (s *Store) declare(ctx context.Context, in domain.Model, field, state strin
 		if ready = m.ready(field); ready || m.indexes[field] == state {
 			return nil
 		}
-		if len(m.indexes) >= domain.MaxIndexes && m.indexes[field] == "" {
-			return domain.Limitf("model %q has %d indexes, which is the limit", in.Name, domain.MaxIndexes)
+		if len(m.indexes) >= MaxIndexes && m.indexes[field] == "" {
+			return domain.Limitf("model %q has %d indexes, which is the limit", in.Name, MaxIndexes)
 		}
 		indexes := map[string]string{field: state}
 		for other, its := range m.indexes {

@@ -12,6 +12,18 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
+// Limits of a model.
+const (
+	// MaxBytes bounds an object as JSON text: it lies in one field of a
+	// record, and a page of them in a script's memory.
+	MaxBytes = 256 << 10
+	// MaxFields bounds the fields of an object, nested ones not counted.
+	MaxFields = 1024
+	// MaxIndexes bounds the indexes of a model: each costs two operations of
+	// the commit that changes an object.
+	MaxIndexes = 16
+)
+
 // model is a model's record as it was read.
 type model struct {
 	count   int64
@@ -89,15 +101,15 @@ func indexKey(in domain.Model, field string, fields map[string]json.RawMessage) 
 
 // check holds an object that is to be written to its limits.
 func check(o domain.Object) (map[string]json.RawMessage, error) {
-	if len(o.Data) > domain.MaxObjectBytes {
-		return nil, domain.Invalidf("the object has %d bytes as JSON, the limit is %d", len(o.Data), domain.MaxObjectBytes)
+	if len(o.Data) > MaxBytes {
+		return nil, domain.Invalidf("the object has %d bytes as JSON, the limit is %d", len(o.Data), MaxBytes)
 	}
 	fields, err := o.Fields()
 	if err != nil {
 		return nil, err
 	}
-	if n := len(fields) - 1; n > domain.MaxObjectFields {
-		return nil, domain.Invalidf("the object has %d fields, the limit is %d", n, domain.MaxObjectFields)
+	if n := len(fields) - 1; n > MaxFields {
+		return nil, domain.Invalidf("the object has %d fields, the limit is %d", n, MaxFields)
 	}
 	return fields, nil
 }

@@ -105,10 +105,10 @@ func TestLimits(t *testing.T) {
 	s := openStore(t, memory(t))
 	in := people(admin)
 	many := strings.Builder{}
-	for i := range domain.MaxObjectFields + 1 {
+	for i := range object.MaxFields + 1 {
 		fmt.Fprintf(&many, `,"f%d":1`, i)
 	}
-	big := `{"x":"` + strings.Repeat("a", domain.MaxObjectBytes) + `"}`
+	big := `{"x":"` + strings.Repeat("a", object.MaxBytes) + `"}`
 	for _, tt := range []struct {
 		name, data, want string
 	}{
@@ -137,7 +137,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("index %q: got %v", field, err)
 		}
 	}
-	for i := range domain.MaxIndexes {
+	for i := range object.MaxIndexes {
 		if err := s.Index(t.Context(), in, "f"+strconv.Itoa(i)); err != nil {
 			t.Fatal(err)
 		}

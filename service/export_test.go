@@ -16,3 +16,6 @@ func (s *Service) HoldConditions(ctx context.Context, tenant domain.TenantID) (d
 
 // DoerOf does what bulk operations ask for.
 func DoerOf(a *Service) bulk.Doer { return doer{a} }
+
+// PageOf is what an answer has of a flow.
+var PageOf = pageOf

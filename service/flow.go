@@ -144,7 +144,7 @@ func (c Caller) ShowFlow(ctx context.Context, p api.ShowFlowParams) (domain.Flow
 	if err != nil {
 		return domain.FlowView{}, err
 	}
-	return v.Page(p.StepsFrom)
+	return pageOf(v, p.StepsFrom)
 }
 
 // wholeFlow reads one flow with all its steps.
@@ -317,7 +317,7 @@ func (c Caller) WatchFlow(ctx context.Context, params any, emit func(api.Event) 
 		if v.Final() {
 			return nil
 		}
-		v, _ = v.Page(0)
+		v, _ = pageOf(v, 0)
 		// What did not change is not sent again.
 		now, err := json.Marshal(v)
 		if err != nil {
@@ -335,7 +335,7 @@ func (c Caller) WatchFlow(ctx context.Context, params any, emit func(api.Event) 
 	if err != nil {
 		return err
 	}
-	v, _ = v.Page(0)
+	v, _ = pageOf(v, 0)
 	return emit(api.Event{Name: api.EventEnd, Data: c.flowView(t, v)})
 }
 
@@ -345,8 +345,8 @@ func (c Caller) GraphFlow(ctx context.Context, p api.GraphFlowParams) (api.Drawi
 	if err != nil {
 		return api.Drawing{}, err
 	}
-	if n := len(v.Steps); n > domain.WholeSteps {
-		return api.Drawing{}, domain.Limitf("flow %d has %d steps: graphs are drawn of up to %d", v.ID, n, domain.WholeSteps)
+	if n := len(v.Steps); n > wholeSteps {
+		return api.Drawing{}, domain.Limitf("flow %d has %d steps: graphs are drawn of up to %d", v.ID, n, wholeSteps)
 	}
 	return DrawGraph(blueprint.FlowGraph(&v), p.Format)
 }

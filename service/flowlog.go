@@ -167,7 +167,7 @@ func (c Caller) FollowFlowLogs(ctx context.Context, params any, emit func(api.Ev
 			if err != nil {
 				return err
 			}
-			v, _ = v.Page(0)
+			v, _ = pageOf(v, 0)
 			return emit(api.Event{Name: api.EventEnd, Data: v})
 		}
 		if err := pauseUntil(ctx, said, ended, poll.C); err != nil {

@@ -274,7 +274,7 @@ func TestArrowsGoDownwards(t *testing.T) {
 
 // clientLines bounds what a program is made of that speaks to a node: the client, and all
 // of this module that it imports, without tests.
-const clientLines = 15_310
+const clientLines = 14_950
 
 // TestClientsAreLight wants the client to bring along what goes over the wire and the
 // words of the domain, and no engine, board or driver; and no module of others.
