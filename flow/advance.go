@@ -80,7 +80,7 @@ func (a *advancer) advance() {
 		}
 		do()
 	}
-	a.d.Abort = append(a.d.Abort, a.late...)
+	a.d.Abort, a.d.StopFlows = append(a.d.Abort, a.late...), append(a.d.StopFlows, a.lateFlows...)
 }
 
 type advancer struct {
@@ -96,16 +96,18 @@ type advancer struct {
 	stops int
 	// gaps are those of all steps.
 	gaps int
-	// late are jobs of notices about what has been decided.
-	late []domain.JobID
+	// late are jobs of notices about what has been decided, lateFlows children that have had their time.
+	late      []domain.JobID
+	lateFlows []domain.FlowID
 	// refused is set where a child could not be made, and never will be.
 	refused bool
 }
 
-// refusals lets steps end of which a child was refused.
+// refusals lets steps end of which a child was refused. What begins with that is made in the next round.
 func (a *advancer) refusals() {
 	if a.refused {
 		a.pass()
+		a.d.More = true
 	}
 }
 

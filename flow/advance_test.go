@@ -38,6 +38,7 @@ type play struct {
 	anew   []string                // steps that began anew in the last step
 	ended  map[domain.JobID]bool
 	orders int
+	kids   *children
 	parts  *parts // the same flow in parts; nil: it is not played so
 }
 
@@ -45,7 +46,7 @@ func newPlay(t *testing.T, b *domain.Blueprint) *play {
 	t.Helper()
 	p := &play{T: t, plan: flow.NewPlan(b), now: time.UnixMilli(1_000_000), added: map[string]string{}, whens: map[string]flow.WhenAnswer{},
 		untils: map[string]flow.WhenAnswer{}, lists: map[string]flow.ListAnswer{},
-		units: map[domain.JobID]string{}, of: map[domain.JobID]int{}, ended: map[domain.JobID]bool{}}
+		units: map[domain.JobID]string{}, of: map[domain.JobID]int{}, ended: map[domain.JobID]bool{}, kids: newChildren()}
 	p.parts = newParts(p.plan)
 	return p
 }
@@ -53,19 +54,19 @@ func newPlay(t *testing.T, b *domain.Blueprint) *play {
 // step lets time pass, and Advance decide about facts.
 func (p *play) step(f flow.Facts) {
 	p.Helper()
-	p.now = p.now.Add(time.Second)
-	f.Now, f.Added, f.Banned = p.now, p.added, p.banned
-	if len(p.ended)%3 > 0 { // else all steps are looked through for the jobs
-		f.Of = p.of
-	}
+	f = p.facts(f)
 	p.made, p.anew = nil, nil
 	for {
-		f.Whens, f.Untils, f.Lists = map[int]flow.WhenAnswer{}, map[int]flow.WhenAnswer{}, map[int]flow.ListAnswer{}
+		f.Ended = append(f.Ended, p.kids.untold...)
+		p.kids.untold = nil
 		next, d := p.ask(f)
 		again := f
 		again.Ended, again.Orders = nil, nil
-		p.take(next, d)
-		if !d.More {
+		gone := p.take(next, d)
+		if len(gone) > 0 {
+			p.state = flow.Forget(p.plan, p.state, gone...)
+		}
+		if !d.More && len(gone)+len(p.kids.untold) == 0 {
 			p.fixpoint(again)
 			return
 		}
@@ -73,10 +74,22 @@ func (p *play) step(f flow.Facts) {
 	}
 }
 
+// facts are those of a later time, with what is known about all of them.
+func (p *play) facts(f flow.Facts) flow.Facts {
+	p.now = p.now.Add(time.Second)
+	f.Now, f.Added, f.Banned = p.now, p.added, p.banned
+	if len(p.ended)%3 > 0 { // else all steps are looked through for the jobs
+		f.Of, f.OfFlows = p.of, p.kids.steps
+	}
+	return f
+}
+
 // ask is one Advance with all conditions answered.
 func (p *play) ask(f flow.Facts) (flow.State, flow.Decisions) {
 	p.Helper()
-	for range 3*len(p.plan.Steps) + 1 {
+	f.Whens, f.Untils, f.Lists = map[int]flow.WhenAnswer{}, map[int]flow.WhenAnswer{}, map[int]flow.ListAnswer{}
+	f.Children = map[flow.ChildAt]flow.ChildAnswer{}
+	for range 3*len(p.plan.Steps) + 20 {
 		before := fmt.Sprintf("%+v", p.state)
 		next, d := flow.Advance(p.plan, p.state, f)
 		next2, d2 := flow.Advance(p.plan, p.state, f)
@@ -87,8 +100,14 @@ func (p *play) ask(f flow.Facts) (flow.State, flow.Decisions) {
 			p.Fatalf("Advance changed the state that it was given:\n%s\n%s", before, after)
 		}
 		p.compare(f, next, d)
-		if len(d.Ask)+len(d.AskUntil)+len(d.AskList) == 0 {
+		if len(d.Ask)+len(d.AskUntil)+len(d.AskList)+len(d.AskChildren)+len(d.AskMade) == 0 {
 			return next, d
+		}
+		for _, at := range slices.Concat(d.AskChildren, d.AskMade) {
+			if _, twice := f.Children[at]; twice {
+				p.Fatalf("the child of unit %d of step %d is asked for twice", at.ID, at.Step)
+			}
+			f.Children[at] = p.kids.answer(at.Step, &next.Steps[at.Step], at.ID, slices.Contains(d.AskMade, at))
 		}
 		for _, i := range d.AskUntil {
 			if _, twice := f.Untils[i]; twice {
@@ -101,6 +120,9 @@ func (p *play) ask(f flow.Facts) (flow.State, flow.Decisions) {
 				p.Fatalf("step %d is asked for its list twice", i)
 			}
 			f.Lists[i] = p.lists[p.plan.Steps[i].Name]
+			if s := &p.plan.Steps[i]; s.KindOr() == domain.StepFlow {
+				f.Lists[i] = p.kids.list(s, f.Lists[i])
+			}
 		}
 		for _, i := range d.Ask {
 			if _, twice := f.Whens[i]; twice {
@@ -113,8 +135,8 @@ func (p *play) ask(f flow.Facts) (flow.State, flow.Decisions) {
 	return flow.State{}, flow.Decisions{}
 }
 
-// take gives what is to be made its jobs.
-func (p *play) take(next flow.State, d flow.Decisions) {
+// take gives what is to be made its jobs. gone are the children that were to be started again and are not there.
+func (p *play) take(next flow.State, d flow.Decisions) (gone []domain.FlowID) {
 	for _, at := range d.Make {
 		p.jobs++
 		s, st := &p.plan.Steps[at.Step], &next.Steps[at.Step]
@@ -146,6 +168,7 @@ func (p *play) take(next flow.State, d flow.Decisions) {
 	if p.parts != nil {
 		p.parts.write()
 	}
+	return p.kids.took(next, d)
 }
 
 // fixpoint checks that no facts change nothing.
@@ -155,7 +178,7 @@ func (p *play) fixpoint(f flow.Facts) {
 	if !reflect.DeepEqual(p.state, next) {
 		p.Fatalf("without facts the state changes (-was +is):\n%s", cmp.Diff(p.state, next))
 	}
-	if len(d.Make)+len(d.Again) > 0 || d.More || d.Reopened || d.End != p.last.End {
+	if len(d.Make)+len(d.Again)+len(d.AgainFlows) > 0 || d.More || d.Reopened || d.End != p.last.End {
 		p.Fatalf("without facts it was decided: %+v; before: %+v", d, p.last)
 	}
 }

@@ -31,7 +31,7 @@ type ChildAt struct {
 }
 
 // ChildAnswer is the child of a unit, or why there is none: Err says that there never will
-// be, Later that there is none now.
+// be, Later that there is none now. Zero is that there is none, and none was wanted.
 type ChildAnswer struct {
 	Flow       domain.FlowID
 	Key        string // the name of its element
@@ -90,6 +90,51 @@ func (a *advancer) bound(i int, u *Unit) {
 	}
 }
 
+// noneMade reports whether a step that ends before all its children were made has no other than those that are known. A
+// keeper may have died, or the flow been stopped, between the making of a child and the commit that says so. Such children
+// are taken in, and end as all that runs; else they would be nobody's.
+func (a *advancer) noneMade(i int, st *StepState) bool {
+	asked, made, rest := false, 0, st.clone()
+	var units []Unit
+	for len(units) < makeMost && rest.left() {
+		u := rest.next()
+		if u.Flow == 0 {
+			answer, known := a.f.Children[ChildAt{i, u.ID}]
+			switch {
+			case !known:
+				a.d.AskMade, asked = append(a.d.AskMade, ChildAt{i, u.ID}), true
+			case answer.Flow != 0:
+				u.Flow, u.Gone, u.Key = answer.Flow, 0, answer.Key
+				a.bound(i, &u)
+				made = len(units) + 1
+			}
+		}
+		units = append(units, u)
+	}
+	if asked || made == 0 {
+		return !asked
+	}
+	st, was := a.lift(i)
+	var lost []Unit
+	for _, u := range units[:made] {
+		st.next()
+		if u.Flow == 0 || u.Ends != 0 { // one with an end was to be started again
+			lost = append(lost, u)
+			continue
+		}
+		st.Open = append(st.Open, u)
+		if !st.Split.Each {
+			st.Flow = u.Flow
+		}
+	}
+	st.Lost = append(lost, st.Lost...)
+	a.settle(i, was)
+	if a.stopped(i) {
+		a.stopOpen(st)
+	}
+	return false
+}
+
 // later has a step looked at again whose child could not be made.
 func (m *maker) later(i int) {
 	at := domain.Instant(m.f.Now.Add(childLook).UnixMilli())
@@ -107,7 +152,7 @@ func (a *advancer) childrenDue(i int, st *StepState) {
 				u.Text = fmt.Sprintf("%s took longer than its timeout of %s", domain.FlowKey(u.Flow), time.Duration(a.p.Steps[i].Timeout)*time.Second)
 			}
 			u.DueMs = a.f.Now.Add(childStop).UnixMilli()
-			a.d.StopFlows = append(a.d.StopFlows, u.Flow)
+			a.lateFlows = append(a.lateFlows, u.Flow)
 		}
 	}
 	a.comesAgain(i, st)
@@ -151,6 +196,32 @@ func (a *advancer) again(i int, st *StepState, u *Unit, e work.Ending) bool {
 	u.Tries++
 	a.bound(i, u)
 	return true
+}
+
+// answerMade finds the children that were made of those that were asked for.
+func (t *tending) answerMade(ctx context.Context, s *seen, v *verdict, f *Facts) error {
+	for step, units := range byStep(v.AskMade) {
+		st := v.at(step)
+		made, err := t.childrenOf(ctx, st.List, units)
+		if err != nil {
+			return err
+		}
+		items, err := t.readItems(ctx, st.List, units)
+		if err != nil {
+			return err
+		}
+		for n, id := range units {
+			var answer ChildAnswer
+			if made[n] != 0 && made[n] != st.gone(id) {
+				if answer, err = t.found(ctx, s, made[n]); err != nil {
+					return err
+				}
+				answer.Key = items[n].name
+			}
+			f.Children[ChildAt{step, id}] = answer
+		}
+	}
+	return nil
 }
 
 // answerChildren makes the children that were asked for, or finds those that were made.

@@ -10,9 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/faultboard"
 	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/flow"
+	"github.com/ramet-run/ramet/internal/simtest"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/work"
 )
 
 // catalog has blueprints with versions.
@@ -304,6 +309,45 @@ func TestAChildThatIsRetriedByHand(t *testing.T) {
 		v := r.want(id, domain.FlowSucceeded, "sub succeeded", "after succeeded")
 		if v.Result["after.got"] != "v" || r.words.runs["job:1:1"] != 2 {
 			t.Errorf("result %v, runs %v", v.Result, r.words.runs)
+		}
+	})
+}
+
+// TestAChildThatNobodyWroteDown is one of a keeper that died when it had made it: it ends with its flow, which is cancelled
+// before anybody goes on.
+func TestAChildThatNobodyWroteDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memboard.Open()
+		cfg := flow.Config{Blueprints: newCatalog(named("child", nil, step("work", "sleep 1h")))}
+		if err := b.Commit(t.Context(), *new(board.Batch).Include(layout.Contexts, "1")); err != nil {
+			t.Fatal(err)
+		}
+		made := func() bool {
+			recs, err := b.Get(t.Context(), 1, domain.FlowKey(2))
+			return err == nil && recs[0] != nil
+		}
+		n := simtest.Boot(b, faultboard.Config{}, made)
+		dies := flow.New(n.Board, work.New(n.Board, work.Config{}), cfg)
+		n.Run(func(ctx context.Context) error { dies.Keep(ctx, "n2/a"); return nil })
+		calm := flow.New(b, work.New(b, work.Config{}), cfg)
+		if _, err := calm.Submit(t.Context(), tenant, []flow.Request{{Caller: 1, Plan: blueprint(call("sub", "child", nil))}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !n.Dead() || !made() {
+			t.Fatal("the keeper lives, or has made no child")
+		}
+		n.Stop()
+		go func() { _, _ = calm.Act(t.Context(), tenant, 1, flow.Order{Verb: flow.OrderCancel, By: 9}) }()
+		synctest.Wait()
+		if err := b.Void(t.Context(), "n2/"); err != nil {
+			t.Fatal(err)
+		}
+		r := newRigOn(t, b, cfg)
+		defer r.stop()
+		r.want(1, domain.FlowCancelled, "sub errored")
+		if v := r.show(2); v.Reason != domain.FlowCancelled {
+			t.Errorf("its flow has ended, and the child is %s %s", v.Status, v.Reason)
 		}
 	})
 }

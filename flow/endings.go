@@ -165,6 +165,9 @@ func (a *advancer) endStep(i int, st *StepState) {
 	if st.left() && !a.stopped(i) && !a.full(st) {
 		return
 	}
+	if s.Flow != nil && st.left() && !a.noneMade(i, st) {
+		return
+	}
 	if s.Repeat != nil && len(st.Bad) == 0 && a.goesOn(i, st) {
 		return
 	}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -21,6 +22,22 @@ func Spread(p *Plan, s State) (head State, steps []StepState) { return spread(p,
 // Spread has the steps of flows of more than whole steps lie for themselves, so many in a
 // record at least, and so many written in one commit at most.
 func (e *Engine) Spread(whole, record, commit int) { e.spread = spreading{whole, record, commit} }
+
+// Forget takes back the units of children that are gone.
+func Forget(p *Plan, s State, children ...domain.FlowID) State {
+	lost := make([]part, len(children))
+	for i, id := range children {
+		lost[i].flow = id
+	}
+	head := s
+	head.Steps = nil
+	next, changed := forget(p, head, whole(s.Steps), lost)
+	next.Sums, next.Steps = nil, slices.Clone(s.Steps)
+	for i, st := range changed {
+		next.Steps[i] = *st
+	}
+	return next
+}
 
 // StateOf is what is remembered of a flow, with all its steps.
 func (e *Engine) StateOf(ctx context.Context, tenant domain.TenantID, id domain.FlowID) (State, error) {

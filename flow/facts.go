@@ -28,7 +28,7 @@ type Facts struct {
 	Untils map[int]WhenAnswer
 	// Lists answers what was asked by [Decisions.AskList].
 	Lists map[int]ListAnswer
-	// Children answers what was asked by [Decisions.AskChildren].
+	// Children answers what was asked by [Decisions.AskChildren] and [Decisions.AskMade].
 	Children map[ChildAt]ChildAnswer
 	// Cached answers what was asked by [Decisions.AskCache]; nil: nothing is kept.
 	Cached map[int]CacheAnswer
@@ -76,6 +76,8 @@ type Decisions struct {
 	AskCache []int
 	// AskChildren are units whose children must be known to go on, in the same way.
 	AskChildren []ChildAt
+	// AskMade are units of which must be known whether they have children, in the same way; none is made for them.
+	AskMade []ChildAt
 	// Abort are jobs to end unless they run, Stop jobs to end even then.
 	Abort, Stop []domain.JobID
 	// Again are jobs to start again.
@@ -97,6 +99,11 @@ type Decisions struct {
 	Reopened bool
 	// Remove is set where the flow has ended and is to be removed.
 	Remove bool
+}
+
+// asks reports whether something must be known to go on: then what is decided is not what is done.
+func (d *Decisions) asks() bool {
+	return len(d.Ask)+len(d.AskUntil)+len(d.AskList)+len(d.AskCache)+len(d.AskChildren)+len(d.AskMade) > 0
 }
 
 // Place is a unit of a step.

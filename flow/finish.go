@@ -12,7 +12,7 @@ import (
 func (a *advancer) finish() {
 	sums := a.s.Sums
 	switch {
-	case len(a.d.Ask) > 0:
+	case a.d.asks():
 		return
 	case sums.Undone == 0:
 		a.finishWell()

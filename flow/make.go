@@ -14,7 +14,7 @@ const makeMost = 150
 
 // makeUnits makes what the windows have room for, earlier steps first.
 func (a *advancer) makeUnits() {
-	if len(a.d.Ask)+len(a.d.AskUntil)+len(a.d.AskList)+len(a.d.AskCache) > 0 || a.f.Banned {
+	if a.d.asks() || a.f.Banned {
 		return // called again
 	}
 	m := maker{advancer: a, room: makeMost, parallel: 1 << 30}
@@ -66,7 +66,7 @@ func (m *maker) make(i int, st *StepState) {
 	} else if m.advancer.full(st) {
 		text = fmt.Sprintf("no more of it is begun: what ended badly leaves %d gaps in the flow; it ends with its last job, unless that is retried", m.gaps)
 	}
-	if st.Text != text {
+	if st.Text != text && (text != "" || m.parallel > 0) { // else it is not looked at where only some steps are
 		st = m.change(i)
 		st.Text = text
 	}

@@ -29,7 +29,7 @@ func (a *advancer) pass() {
 // steps looks at steps in their order, and at those that are marked on the way.
 func (a *advancer) steps() {
 	d := &a.d
-	d.Ask, d.AskUntil, d.AskList, d.AskCache, d.Abort, d.Stop, d.StopFlows, d.WakeAt = nil, nil, nil, nil, nil, nil, nil, time.Time{}
+	d.Ask, d.AskUntil, d.AskList, d.AskCache, d.AskMade, d.Abort, d.Stop, d.StopFlows, d.WakeAt = nil, nil, nil, nil, nil, nil, nil, nil, time.Time{}
 	a.seed()
 	for rank := a.marks.take(0); rank >= 0; rank = a.marks.take(rank) {
 		i := a.p.order[rank]

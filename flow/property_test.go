@@ -33,7 +33,7 @@ func TestAdvanceKeepsItsPromises(t *testing.T) {
 			if err := blueprints.ValidateFields(b); err != nil {
 				t.Fatal(err)
 			}
-			r := &randomPlay{play: newPlay(t, b), chance: c, parts: map[string]domain.JobID{}}
+			r := &randomPlay{play: newPlay(t, b), chance: c, parts: map[string]string{}}
 			r.play.step(flow.Facts{})
 			r.check(nil, nil)
 			for range 40 {
@@ -106,6 +106,8 @@ func (c chance) more(b *domain.Blueprint) {
 				s.Approval.Answers = []domain.TypedField{{Name: "size", Default: new("7")}}
 			}
 		case s.KindOr() != domain.StepSingle:
+		case c.yes(30):
+			c.moreFlow(s)
 		case c.yes(25):
 			s.Repeat = &domain.Repeat{Until: "enough", Max: 1 + c.IntN(4), Every: domain.Span(c.IntN(3) * 5)}
 		case c.yes(25):
@@ -114,11 +116,27 @@ func (c chance) more(b *domain.Blueprint) {
 	}
 }
 
+// moreFlow makes a step of one job one that makes a flow, or several.
+func (c chance) moreFlow(s *domain.Step) {
+	s.Script, s.ScriptType, s.Flow, s.Retries = "", "", &domain.FlowCall{Blueprint: "child"}, c.IntN(3)
+	if c.yes(30) {
+		s.Timeout = domain.Span(1 + c.IntN(90))
+	}
+	if c.yes(30) {
+		s.Retry = &domain.Retry{On: []domain.RetryOn{domain.RetryErrored}}
+	}
+	if c.yes(40) {
+		s.Each, s.Window = "elements", c.IntN(4)
+	} else if c.yes(30) {
+		s.Repeat = &domain.Repeat{Until: "enough", Max: 1 + c.IntN(4), Every: domain.Span(c.IntN(3) * 5)}
+	}
+}
+
 // randomPlay is one run.
 type randomPlay struct {
 	*play
 	chance
-	parts map[string]domain.JobID // "step:start" of every unit that was made
+	parts map[string]string // by "step:start" of every unit that was made: its job or flow
 }
 
 // fact lets something happen.
@@ -126,7 +144,9 @@ func (r *randomPlay) fact() {
 	r.Helper()
 	before := r.state
 	var f flow.Facts
-	switch r.IntN(10) {
+	switch r.IntN(12) {
+	case 10, 11:
+		r.meddle()
 	case 0:
 		r.banned = !r.banned
 	case 1, 2:
@@ -139,13 +159,33 @@ func (r *randomPlay) fact() {
 	default:
 		f.Ended = r.ends(1 + r.IntN(3))
 	}
-	for _, s := range r.plan.Steps {
+	for i, s := range r.plan.Steps {
 		r.whens[s.Name] = []flow.WhenAnswer{{Holds: true}, {Holds: true}, {}, {Err: "cannot be told"}}[r.IntN(4)]
 		r.untils[s.Name] = []flow.WhenAnswer{{Holds: true}, {}, {}, {}, {Err: "cannot be told"}}[r.IntN(5)]
+		r.kids.refusals[i] = []flow.ChildAnswer{{}, {}, {}, {Later: "another lives"}, {Err: "there can be none"}}[r.IntN(5)]
 		r.lists[s.Name] = []flow.ListAnswer{{}, {Count: 1}, {Count: r.Int64N(9), First: r.IntN(3)}, {Count: 4}, {Err: "no list"}}[r.IntN(5)]
+	}
+	if r.yes(10) { // its keeper dies before it has written down what it decided; the children that it has made are there
+		r.ask(r.facts(flow.Facts{Ended: f.Ended}))
+		r.kids.untold = nil
 	}
 	r.play.step(f)
 	r.check(&before, &f)
+}
+
+// meddle does to a child what people may do to any flow.
+func (r *randomPlay) meddle() {
+	list := r.kids.over()
+	if len(list) == 0 {
+		return
+	}
+	switch it := list[r.IntN(len(list))]; {
+	case r.yes(50):
+		it.gone = true
+	case it.ended != work.OutcomeSucceeded:
+		it.start()
+		it.byHand = true
+	}
 }
 
 // ends are ends of up to n open jobs, and sometimes one that was told before.
@@ -153,8 +193,19 @@ func (r *randomPlay) ends(n int) (ends []work.Ending) {
 	var open []domain.JobID
 	for _, s := range r.state.Steps {
 		for _, u := range s.Open {
-			open = append(open, u.Job)
+			if u.Flow == 0 {
+				open = append(open, u.Job)
+			}
 		}
+	}
+	lives := r.kids.living()
+	r.Shuffle(len(lives), func(i, k int) { lives[i], lives[k] = lives[k], lives[i] })
+	for _, it := range lives[:min(n, len(lives))] {
+		how := []work.Outcome{work.OutcomeSucceeded, work.OutcomeSucceeded, work.OutcomeFailed, work.OutcomeErrored, work.OutcomeCancelled}[r.IntN(5)]
+		if slices.Contains(r.last.StopFlows, it.id) && r.yes(80) {
+			how = work.OutcomeCancelled
+		}
+		ends = append(ends, it.end(how))
 	}
 	r.Shuffle(len(open), func(i, k int) { open[i], open[k] = open[k], open[i] })
 	for _, j := range open[:min(n, len(open))] {
@@ -191,7 +242,7 @@ func (r *randomPlay) check(before *flow.State, f *flow.Facts) {
 		s, st := &r.plan.Steps[i], &r.state.Steps[i]
 		open += len(st.Open)
 		if slices.Contains(r.anew, s.Name) {
-			maps.DeleteFunc(r.parts, func(key string, _ domain.JobID) bool { return strings.HasPrefix(key, s.Name+":") })
+			maps.DeleteFunc(r.parts, func(key, _ string) bool { return strings.HasPrefix(key, s.Name+":") })
 		}
 		r.checkUnits(s, st)
 		if made[s.Name] && len(st.Open) > st.Split.Window {
@@ -221,6 +272,7 @@ func (r *randomPlay) check(before *flow.State, f *flow.Facts) {
 		r.Errorf("made while banned: %v", r.made)
 	}
 	r.checkEnd(open)
+	r.checkChildren()
 	if r.Failed() {
 		r.FailNow()
 	}
@@ -246,11 +298,16 @@ func (r *randomPlay) checkUnits(s *domain.Step, st *flow.StepState) {
 		for _, u := range units {
 			all = all.Add(u.Start, u.End)
 			count += u.End - u.Start + 1
-			key := fmt.Sprint(s.Name, ":", u.Start, " in round ", st.Round)
-			if was, there := r.parts[key]; there && was != u.Job {
-				r.Errorf("unit %s was made twice, as job %d and %d", key, was, u.Job)
+			key, does := fmt.Sprint(s.Name, ":", u.Start, " in round ", st.Round), fmt.Sprint("job ", u.Job)
+			if u.Flow != 0 {
+				does = domain.FlowKey(u.Flow)
+			} else if s.Flow != nil {
+				continue // its child was refused, cannot be made yet, or is gone
 			}
-			r.parts[key] = u.Job
+			if was, there := r.parts[key]; there && was != does && !r.isGone(was) {
+				r.Errorf("unit %s was made twice, as %s and %s", key, was, does)
+			}
+			r.parts[key] = does
 		}
 	}
 	want := flow.Ranges(nil).Add(st.Split.Start, st.At-1)
@@ -259,6 +316,38 @@ func (r *randomPlay) checkUnits(s *domain.Step, st *flow.StepState) {
 	}
 	if !st.Split.Endless && st.At > max(st.Split.End, st.Split.Start-1)+1 {
 		r.Errorf("step %s: %d was made, the end is %d", s.Name, st.At-1, st.Split.End)
+	}
+}
+
+// isGone reports whether it is a child that was deleted.
+func (r *randomPlay) isGone(key string) bool {
+	id, err := domain.ParseFlowKey(key)
+	return err == nil && r.kids.of[id].gone
+}
+
+// checkChildren checks that each step waits for what will end, and that no child outlives its step.
+func (r *randomPlay) checkChildren() {
+	r.Helper()
+	of := map[domain.FlowID]string{}
+	for i, st := range r.state.Steps {
+		for _, u := range st.Open {
+			if u.Flow == 0 {
+				continue
+			}
+			name := fmt.Sprint(r.plan.Steps[i].Name, ":", u.ID)
+			if other, twice := of[u.Flow]; twice {
+				r.Errorf("%s is the child of %s and of %s", domain.FlowKey(u.Flow), other, name)
+			}
+			of[u.Flow] = name
+			if !r.kids.of[u.Flow].live {
+				r.Errorf("%s waits for the end of %s, which has ended, and has been told", name, domain.FlowKey(u.Flow))
+			}
+		}
+	}
+	for _, it := range r.kids.living() {
+		if st := r.state.Steps[it.step]; st.Status.Done() && !it.byHand {
+			r.Errorf("%s lives, and the step %s that made it is %s: %s", domain.FlowKey(it.id), r.plan.Steps[it.step].Name, st.Status, st.Text)
+		}
 	}
 }
 
@@ -302,6 +391,7 @@ func (r *randomPlay) drain() {
 	for name := range r.untils {
 		r.untils[name] = flow.WhenAnswer{Holds: true}
 	}
+	clear(r.kids.refusals)
 	for range 300 {
 		before := r.state
 		var f flow.Facts
@@ -319,6 +409,9 @@ func (r *randomPlay) drain() {
 		for _, e := range r.ends(1000) {
 			if e.Outcome != work.OutcomeAborted && e.Outcome != work.OutcomeCancelled {
 				e.Outcome = work.OutcomeSucceeded
+				if it := r.kids.of[e.Flow]; it != nil {
+					it.ended = e.Outcome
+				}
 			}
 			f.Ended = append(f.Ended, e)
 		}

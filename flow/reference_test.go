@@ -38,7 +38,15 @@ func ReferenceAdvance(p *Plan, state State, f Facts) (State, Decisions) {
 		a.steps()
 	}
 	a.makeUnits()
+	if a.refused {
+		for aborts := -1; aborts != a.aborts; {
+			aborts = a.aborts
+			a.steps()
+		}
+		a.d.More = true
+	}
 	a.finish()
+	a.d.StopFlows = append(a.d.StopFlows, a.late...)
 	return a.s, a.d
 }
 
@@ -51,6 +59,9 @@ type referee struct {
 	aborts int
 	// gaps are those of all steps.
 	gaps int
+	// late are the children that have had their time, refused is set where one could not be made.
+	late    []domain.FlowID
+	refused bool
 }
 
 // endings takes in the ends of jobs. One that is not open any more was told
@@ -59,45 +70,81 @@ func (a *referee) endings() {
 	if len(a.f.Ended) == 0 {
 		return
 	}
-	at := map[domain.JobID]Place{}
+	at := map[part]Place{}
 	texts := 0
 	for i := range a.s.Steps {
 		texts += len(a.s.Steps[i].Bad)
 		for k, u := range a.s.Steps[i].Open {
-			at[u.Job] = Place{i, k}
+			at[u.part()] = Place{i, k}
 		}
 	}
 	for _, e := range a.f.Ended {
-		where, known := at[e.Job]
+		where, known := at[part{e.Job, e.Flow}]
 		if !known {
 			continue
 		}
-		delete(at, e.Job)
 		st := &a.s.Steps[where.Step]
 		u := &st.Open[where.Open]
+		if e.Flow != 0 && e.Nth <= u.Ends {
+			continue
+		}
+		u.Ends = e.Nth
+		if a.again(where.Step, u, e) {
+			a.d.AgainFlows = append(a.d.AgainFlows, ChildEnd{e.Flow, e.Nth})
+			continue
+		}
+		delete(at, part{e.Job, e.Flow})
 		if e.Outcome == work.OutcomeSucceeded {
 			st.Done = st.Done.Add(u.Start, u.End)
 		} else {
 			bad := *u
-			bad.Outcome = string(rune(e.Outcome))
-			if texts < maxTexts {
+			bad.Outcome, bad.DueMs = string(rune(e.Outcome)), 0
+			if bad.Text != "" {
+				bad.Outcome = string(work.OutcomeErrored)
+			} else if texts < maxTexts {
 				bad.Text = e.Text
 			}
 			texts++
 			st.Bad = append(st.Bad, bad)
 			a.mayAbort(where.Step, &bad)
 		}
-		u.Job = 0 // taken out below, when no index points here any more
+		u.Job, u.Flow = 0, 0 // taken out below, when no index points here any more
 	}
 	for i := range a.s.Steps {
 		st := &a.s.Steps[i]
 		kept := st.Open[:0]
 		for _, u := range st.Open {
-			if u.Job != 0 {
+			if u.part() != (part{}) {
 				kept = append(kept, u)
 			}
 		}
 		st.Open = kept
+	}
+}
+
+// again reports whether a child that has ended is started again by itself.
+func (a *referee) again(step int, u *Unit, e work.Ending) bool {
+	s, end := &a.p.Steps[step], domain.RetryErrored
+	if e.Outcome == work.OutcomeFailed {
+		end = domain.RetryFailed
+	}
+	retries := s.MaxRetries()
+	if changed := a.s.Steps[step].Retries; changed != nil {
+		retries = *changed
+	}
+	late, wanted := u.Text != "", e.Outcome == work.OutcomeSucceeded || e.Outcome == work.OutcomeCancelled
+	if e.Flow == 0 || wanted || late || u.Tries >= retries || s.Retry.Final(end, 0) || a.stopped(step) {
+		return false
+	}
+	u.Tries++
+	a.bound(step, u)
+	return true
+}
+
+// bound says when a child is to have ended that is started now.
+func (a *referee) bound(step int, u *Unit) {
+	if t := a.p.Steps[step].Timeout; t != 0 {
+		u.DueMs = a.f.Now.Add(t.Time()).UnixMilli()
 	}
 }
 
@@ -134,7 +181,7 @@ func (a *referee) full(st *StepState) bool {
 // after all that it waits for, unless the flow aborts in it: that changes what
 // becomes of steps before.
 func (a *referee) steps() {
-	a.d.Ask, a.d.AskUntil, a.d.AskList, a.d.Abort, a.d.Stop, a.d.WakeAt = nil, nil, nil, nil, nil, time.Time{}
+	a.d.Ask, a.d.AskUntil, a.d.AskList, a.d.AskMade, a.d.Abort, a.d.Stop, a.d.StopFlows, a.d.WakeAt = nil, nil, nil, nil, nil, nil, nil, time.Time{}
 	done := true      // all steps of smaller phases are
 	phase := 0        // of the step before
 	phaseDone := true // all steps of that phase so far
@@ -180,7 +227,7 @@ func (a *referee) wakeStep(i int, phasesDone bool) {
 		a.end(i, domain.StepSkipped, "as asked")
 	case !phasesDone || a.early(a.p.After) || a.early(s.After) || a.f.Banned:
 	case s.When != "" && !a.when(i):
-	case s.Each != "" && !a.list(i):
+	case hasList(s) && !a.list(i):
 	default:
 		a.open(i)
 	}
@@ -260,8 +307,10 @@ func (a *referee) open(i int) {
 		return
 	}
 	word := "range"
-	if s.Each != "" {
+	if hasList(s) {
 		split.Total, split.End, st.List = a.f.Lists[i].Count, a.f.Lists[i].Count-1, a.f.Lists[i].First
+	}
+	if s.Each != "" {
 		word = "list"
 	}
 	if s.Repeat != nil {
@@ -286,6 +335,9 @@ func (a *referee) endStep(i int) {
 	if a.stopped(i) {
 		a.stopOpen(i)
 	}
+	if s.Flow != nil {
+		a.childrenDue(i)
+	}
 	if len(st.Open) > 0 {
 		return
 	}
@@ -298,6 +350,9 @@ func (a *referee) endStep(i int) {
 		return
 	}
 	if st.left() && !a.stopped(i) && !a.full(st) {
+		return
+	}
+	if s.Flow != nil && a.unknown(i) {
 		return
 	}
 	if s.Repeat != nil && len(st.Bad) == 0 && a.goesOn(i) {
@@ -394,9 +449,13 @@ func (a *referee) goesOn(i int) bool {
 		}
 		a.end(i, status, fmt.Sprintf("the flow was ended after round %d of it, before %s held", st.Round, s.Repeat.Until))
 	case a.early(domain.Instant(st.RoundMs)):
+	case hasList(s) && !a.list(i):
 	default:
 		a.remember(st)
 		st.Status, st.Text, st.Round, st.RoundMs, st.Done, st.At, st.Next = domain.StepOpen, "", st.Round+1, 0, nil, st.Split.Start, 0
+		if hasList(s) {
+			st.List = a.f.Lists[i].First
+		}
 	}
 	return true
 }
@@ -420,7 +479,11 @@ func (a *referee) isFault(u *Unit) bool {
 // stopOpen ends the jobs of a step that the flow no longer wants.
 func (a *referee) stopOpen(i int) {
 	for _, u := range a.s.Steps[i].Open {
-		if a.s.Cancelled != "" {
+		if u.Flow != 0 {
+			if a.s.Cancelled != "" {
+				a.d.StopFlows = append(a.d.StopFlows, u.Flow)
+			}
+		} else if a.s.Cancelled != "" {
 			a.d.Stop = append(a.d.Stop, u.Job)
 		} else {
 			a.d.Abort = append(a.d.Abort, u.Job)
@@ -428,9 +491,68 @@ func (a *referee) stopOpen(i int) {
 	}
 }
 
+// unknown takes in the children of a step that ends before all were made, as far as they were made and nobody knows. It
+// reports whether there are any, or that must be found out.
+func (a *referee) unknown(i int) bool {
+	st, made := &a.s.Steps[i], map[int64]bool{}
+	rest := st.clone()
+	for n := 0; n < makeMost && rest.left(); n++ {
+		if u := rest.next(); u.Flow == 0 {
+			answer, known := a.f.Children[ChildAt{i, u.ID}]
+			if !known {
+				a.d.AskMade = append(a.d.AskMade, ChildAt{i, u.ID})
+			} else if answer.Flow != 0 {
+				made[u.ID] = true
+			}
+		}
+	}
+	if len(a.d.AskMade) > 0 && a.d.AskMade[len(a.d.AskMade)-1].Step == i {
+		return true
+	}
+	var lost []Unit
+	any := len(made) > 0
+	for len(made) > 0 {
+		u := st.next()
+		if !made[u.ID] || u.Flow != 0 {
+			lost = append(lost, u)
+			continue
+		}
+		delete(made, u.ID)
+		u.Flow, u.Gone = a.f.Children[ChildAt{i, u.ID}].Flow, 0
+		a.bound(i, &u)
+		if u.DueMs != 0 {
+			a.early(domain.Instant(u.DueMs))
+		}
+		if !st.Split.Each {
+			st.Flow = u.Flow
+		}
+		st.Open = append(st.Open, u)
+	}
+	st.Lost = append(lost, st.Lost...)
+	if any && a.stopped(i) {
+		a.stopOpen(i)
+	}
+	return any
+}
+
+// childrenDue ends the children of a step that have had their time.
+func (a *referee) childrenDue(i int) {
+	st := &a.s.Steps[i]
+	for k := range st.Open {
+		u := &st.Open[k]
+		if u.DueMs == 0 || a.early(domain.Instant(u.DueMs)) {
+			continue
+		}
+		u.Text = cmp.Or(u.Text, fmt.Sprintf("%s took longer than its timeout of %s", domain.FlowKey(u.Flow), a.p.Steps[i].Timeout.Time()))
+		u.DueMs = a.f.Now.Add(childStop).UnixMilli()
+		a.early(domain.Instant(u.DueMs))
+		a.late = append(a.late, u.Flow)
+	}
+}
+
 // makeUnits makes what the windows have room for, earlier steps first.
 func (a *referee) makeUnits() {
-	if len(a.d.Ask)+len(a.d.AskUntil)+len(a.d.AskList) > 0 {
+	if a.d.asks() {
 		return // called again
 	}
 	room := makeMost
@@ -446,19 +568,37 @@ func (a *referee) makeUnits() {
 		if st.Status != domain.StepOpen || a.stopped(i) || a.f.Banned {
 			continue
 		}
-		st.Text = ""
+		if parallel > 0 {
+			st.Text = ""
+		}
 		if a.full(st) {
 			st.Text = fmt.Sprintf("no more of it is begun: what ended badly leaves %d gaps in the flow; it ends with its last job, unless that is retried", a.gaps)
 			continue
 		}
-		for st.left() && len(st.Open) < st.Split.Window && parallel > 0 {
+		_, fresh := a.f.Lists[i]
+		if fresh = fresh && st.Split.Flows; fresh && st.left() && len(st.Open) < st.Split.Window && parallel > 0 { // where it lies is written down first
+			a.d.More = true
+		}
+		for !fresh && st.left() && len(st.Open) < st.Split.Window && parallel > 0 {
 			if room <= 0 {
 				a.d.More = true
 				return
 			}
-			parallel--
 			u := st.next()
-			if u.Job != 0 {
+			if st.Split.Flows && u.Flow == 0 {
+				room--
+				if made, later := a.child(i, &u); later {
+					break
+				} else if !made {
+					continue
+				}
+			}
+			parallel--
+			if u.Ends != 0 {
+				a.bound(i, &u)
+				a.d.AgainFlows = append(a.d.AgainFlows, ChildEnd{u.Flow, u.Ends})
+			} else if st.Split.Flows {
+			} else if u.Job != 0 {
 				a.d.Again = append(a.d.Again, u.Job)
 			} else {
 				room -= 1 + a.p.bytes[i]*makeMost/partBytes
@@ -472,9 +612,40 @@ func (a *referee) makeUnits() {
 	}
 }
 
+// child gives a unit its flow. later says that it cannot be made now; otherwise it never will be.
+func (a *referee) child(i int, u *Unit) (made, later bool) {
+	st := &a.s.Steps[i]
+	answer, known := a.f.Children[ChildAt{i, u.ID}]
+	switch {
+	case !known:
+		a.d.AskChildren = append(a.d.AskChildren, ChildAt{i, u.ID})
+	case answer.Flow != 0:
+		u.Flow, u.Gone = answer.Flow, 0
+		a.bound(i, u)
+		if !st.Split.Each {
+			st.Flow = u.Flow
+		}
+		if u.DueMs != 0 {
+			a.early(domain.Instant(u.DueMs))
+		}
+	case answer.Err != "":
+		bad := *u
+		bad.Outcome, bad.Text = string(work.OutcomeErrored), answer.Err
+		st.Bad = append(st.Bad, bad)
+		a.mayAbort(i, &bad)
+		a.refused = true
+		return false, false
+	default:
+		st.Lost, st.Text = append([]Unit{*u}, st.Lost...), answer.Later
+		a.early(domain.Instant(a.f.Now.Add(childLook).UnixMilli()))
+		return false, true
+	}
+	return true, false
+}
+
 // finish ends the flow when all its steps have ended.
 func (a *referee) finish() {
-	if len(a.d.Ask) > 0 {
+	if a.d.asks() {
 		return
 	}
 	worst := well
@@ -689,7 +860,7 @@ func (a *referee) retryStep(i int, failedToo bool) (again, failures int) {
 			continue
 		}
 		again++
-		st.Lost = append(st.Lost, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job, Key: u.Key})
+		st.Lost = append(st.Lost, Unit{ID: u.ID, Start: u.Start, End: u.End, Job: u.Job, Key: u.Key, Flow: u.Flow, Ends: u.Ends})
 	}
 	st.Bad = kept
 	class := classOf(st.Status)

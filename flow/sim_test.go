@@ -487,6 +487,7 @@ func (s *sim) judge() {
 			continue
 		}
 		s.judgeFlow(v)
+		s.judgeChild(v)
 		if plan, err := s.calm.Plan(context.Background(), tenant, id); err == nil && plan != nil && plan.On != nil && calls[id] != 1+v.Retried {
 			s.t.Errorf("flow %d: it has ended %d times, and %d of its hooks were called", id, 1+v.Retried, calls[id])
 		}
@@ -529,6 +530,26 @@ func (s *sim) judgeFlow(v domain.FlowView) {
 	}
 	if v.Status == domain.FlowFinished && v.Progress != "100.00" {
 		s.t.Errorf("flow %d: progress %s", v.ID, v.Progress)
+	}
+}
+
+// judgeChild checks of a flow that a step has made that its end is what the step says, and that it has not outlived it.
+func (s *sim) judgeChild(v domain.FlowView) {
+	if v.Parent == nil {
+		return
+	}
+	parent, err := s.calm.Show(context.Background(), tenant, v.Parent.Flow)
+	if err != nil {
+		s.t.Errorf("flow %d was made by a step of flow %d, which is gone (%v)", v.ID, v.Parent.Flow, err)
+		return
+	}
+	if parent.Retried+v.Retried == 0 && v.FinishedMs > parent.FinishedMs {
+		s.t.Errorf("flow %d ended as %s %d ms after flow %d, whose step %s made it", v.ID, v.Reason, v.FinishedMs-parent.FinishedMs, parent.ID, v.Parent.Step)
+	}
+	for _, st := range parent.Steps {
+		if st.Flow == v.Key() && st.Status == domain.StepSucceeded && v.Reason != domain.FlowSucceeded {
+			s.t.Errorf("flow %d, step %s is %s, its flow %d %s", parent.ID, st.Name, st.Status, v.ID, v.Reason)
+		}
 	}
 }
 

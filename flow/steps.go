@@ -212,10 +212,13 @@ func (t *tending) advance(ctx context.Context, plan *Plan, s *seen, f *Facts) (*
 			f.Added = s.added
 			continue
 		}
-		if len(v.Ask)+len(v.AskUntil)+len(v.AskList)+len(v.AskCache)+len(v.AskChildren) == 0 {
+		if !v.asks() {
 			return v, nil
 		}
 		if err := t.answerChildren(ctx, plan, s, v, f); err != nil {
+			return nil, err
+		}
+		if err := t.answerMade(ctx, s, v, f); err != nil {
 			return nil, err
 		}
 		if err := t.answerLists(ctx, plan, s, v, f, begun); err != nil {

@@ -142,7 +142,7 @@ func (p *trialPlay) round(ctx context.Context, f Facts) (Decisions, error) {
 			clear(p.later)
 			gathered = true
 		}
-		if len(d.Ask)+len(d.AskUntil)+len(d.AskList)+len(d.AskChildren) == 0 {
+		if !d.asks() {
 			p.take(next, changed, &d)
 			return d, ctx.Err()
 		}
@@ -157,6 +157,9 @@ func (p *trialPlay) round(ctx context.Context, f Facts) (Decisions, error) {
 		}
 		for _, c := range d.AskChildren {
 			f.Children[c] = p.child(c, p.needs(c.Step, next.Sums.Told, at, soughtByCall(p.plan.Steps[c.Step].Flow)))
+		}
+		for _, c := range d.AskMade { // no keeper has died here
+			f.Children[c] = ChildAnswer{}
 		}
 		for _, i := range d.AskUntil {
 			text := p.plan.Steps[i].Repeat.Until
