@@ -155,7 +155,7 @@ func TestRoundsFollowEachOther(t *testing.T) {
 		c.takes = 5 * time.Second
 		n := startRoutines(t, b, "n0/a", c)
 		defer n.stop()
-		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 10 }))
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = new(domain.Span(10)) }))
 		time.Sleep(time.Minute + time.Second)
 		// One each 15 seconds, the first at once.
 		if got := fmt.Sprint(c.of("sync")); got != "[ 1 2 3 4]" {
@@ -182,7 +182,7 @@ func TestInstancesHaveRoundsOfTheirOwn(t *testing.T) {
 		c := newCounter()
 		n := startRoutines(t, b, "n0/a", c)
 		defer n.stop()
-		three := routine("sync", func(r *domain.Routine) { r.Scale = 3 })
+		three := routine("sync", func(r *domain.Routine) { r.Scale = new(3) })
 		apply(t, n, three)
 		time.Sleep(150 * time.Second)
 		for k, i := range show(t, n, "sync").Instances {
@@ -190,7 +190,7 @@ func TestInstancesHaveRoundsOfTheirOwn(t *testing.T) {
 				t.Errorf("got %+v", i)
 			}
 		}
-		three.Scale = 1
+		three.Scale = new(1)
 		apply(t, n, three)
 		time.Sleep(150 * time.Second)
 		if got := len(c.of("sync")); got != 9+3 {
@@ -208,7 +208,7 @@ func TestRoundsThatFailWaitLonger(t *testing.T) {
 		c.fails.Store(true)
 		n := startRoutines(t, b, "n0/a", c)
 		defer n.stop()
-		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 1 }))
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = new(domain.Span(1)) }))
 		time.Sleep(time.Hour)
 		// 5, 10, 20, ... 300 seconds: 7 rounds in 315, then 11 more.
 		if got := len(c.of("sync")); got < 16 || got > 19 {
@@ -235,7 +235,7 @@ func TestPauseRunResumeAndDelete(t *testing.T) {
 		c.takes = 100 * time.Millisecond
 		n := startRoutines(t, b, "n0/a", c)
 		defer n.stop()
-		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 3600 }))
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = new(domain.Span(3600)) }))
 		time.Sleep(time.Second)
 		if _, err := n.Run(t.Context(), 1, "sync"); err != nil {
 			t.Fatal(err)
@@ -247,7 +247,7 @@ func TestPauseRunResumeAndDelete(t *testing.T) {
 		if _, err := n.Pause(t.Context(), 1, "sync"); err != nil {
 			t.Fatal(err)
 		}
-		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 60 })) // stays paused
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = new(domain.Span(60)) })) // stays paused
 		time.Sleep(24 * time.Hour)
 		if got := len(c.of("sync")); got != 2 {
 			t.Errorf("got %d rounds while paused", got-2)
@@ -317,7 +317,7 @@ func TestABanIsSaidOfARoutineThatRests(t *testing.T) {
 		c := newCounter()
 		n := startRoutines(t, b, "n0/a", c)
 		defer n.stop()
-		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 3600 }))
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = new(domain.Span(3600)) }))
 		time.Sleep(time.Minute)
 		scope := domain.BanScope{Kind: domain.BanRoutine, Context: 1, Name: "sync"}
 		for _, held := range []bool{true, false} {
@@ -362,7 +362,7 @@ func TestRoundsGoOnWhenNodesDie(t *testing.T) {
 					return nil
 				}})
 			first := startRoutines(t, faults, "n0/a", c)
-			apply(t, &routineNode{Routines: clockwork.NewRoutines(below, nil, nil)}, routine("sync", func(r *domain.Routine) { r.Every = 5 }))
+			apply(t, &routineNode{Routines: clockwork.NewRoutines(below, nil, nil)}, routine("sync", func(r *domain.Routine) { r.Every = new(domain.Span(5)) }))
 			time.Sleep(20 * time.Second)
 			faults.Cut()
 			go first.stop()
@@ -483,7 +483,7 @@ func TestARoutineThatHadManyScalesIsDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := n.Apply(t.Context(), 1, routine("sync", func(r *domain.Routine) { r.Scale = 99 }), 1); err != nil {
+		if _, err := n.Apply(t.Context(), 1, routine("sync", func(r *domain.Routine) { r.Scale = new(99) }), 1); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := n.Delete(t.Context(), 1, "sync"); err != nil {
@@ -522,7 +522,7 @@ func TestARoundThatHasNoRoomHasNoJob(t *testing.T) {
 				c.full(jobs).Store(&full)
 				n := startRoutinesIn(t, b, "n0/a", runs, jobs)
 				defer n.stop()
-				apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 3600 }))
+				apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = new(domain.Span(3600)) }))
 				time.Sleep(10 * time.Minute)
 				synctest.Wait() // a look at it may be under way at this very instant
 				if i := show(t, n, "sync").Instances[0]; i.Job != "" || i.Round != 0 || i.Held != full.Error() || len(runs.of("sync")) != 0 {
@@ -546,7 +546,7 @@ func TestARoundDoesNotTouchAJobThatHasItsNumber(t *testing.T) {
 		c := newCounter()
 		n := startRoutines(t, b, "n0/a", c)
 		defer n.stop()
-		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = 60 }))
+		apply(t, n, routine("sync", func(r *domain.Routine) { r.Every = new(domain.Span(60)) }))
 		time.Sleep(time.Second)
 		e := work.New(b, work.Config{})
 		for id := domain.JobID(2); id <= 300; id++ { // more than any round tries one by one

@@ -23,11 +23,11 @@ type Routine struct {
 	Summary    string     `json:"summary,omitzero"`
 	Script     string     `json:"script"`
 	ScriptType ScriptType `json:"script_type"`
-	// Every is the pause between rounds. Default: 60s.
-	Every Span `json:"every,omitzero"`
-	// Scale is how many instances there are, each with rounds of its own.
+	// Every is the pause between rounds, 1 s to 30 days. Default: 60s.
+	Every *Span `json:"every,omitzero"`
+	// Scale is how many instances there are, 1 to 100, each with rounds of its own.
 	// Default: 1.
-	Scale int `json:"scale,omitzero"`
+	Scale *int `json:"scale,omitzero"`
 	// Params and Env are those of each round's job. Rounds find their number,
 	// instance and number of instances in params too.
 	Params map[string]string `json:"params,omitzero"`
@@ -65,10 +65,20 @@ type RoutineInstance struct {
 }
 
 // EveryOr is the pause between rounds.
-func (r *Routine) EveryOr() Span { return cmp.Or(r.Every, DefaultEvery) }
+func (r *Routine) EveryOr() Span {
+	if r.Every == nil {
+		return DefaultEvery
+	}
+	return *r.Every
+}
 
 // ScaleOr is how many instances there are.
-func (r *Routine) ScaleOr() int { return cmp.Or(r.Scale, 1) }
+func (r *Routine) ScaleOr() int {
+	if r.Scale == nil {
+		return 1
+	}
+	return *r.Scale
+}
 
 // RoutinePart is one of the instances that a routine has at some scale.
 type RoutinePart struct{ Scale, Index int }
@@ -112,11 +122,11 @@ func (r *Routine) Validate() error {
 	if err := ValidateName("routine", r.Name); err != nil {
 		return err
 	}
-	if r.Every > MaxRoutineEvery {
-		return Invalidf("routine %q: every %d s, the limit is %d (30 days)", r.Name, r.Every, MaxRoutineEvery)
+	if every := r.EveryOr(); every < 1 || every > MaxRoutineEvery {
+		return Invalidf("routine %q: every %d s: want 1 to %d (30 days), or leave it out for %d", r.Name, every, MaxRoutineEvery, DefaultEvery)
 	}
-	if r.Scale < 0 || r.Scale > MaxRoutineScale {
-		return Invalidf("routine %q: scale %d: want 1 to %d", r.Name, r.Scale, MaxRoutineScale)
+	if scale := r.ScaleOr(); scale < 1 || scale > MaxRoutineScale {
+		return Invalidf("routine %q: scale %d: want 1 to %d, or leave it out for 1; a routine that is paused has no rounds", r.Name, scale, MaxRoutineScale)
 	}
 	if err := ValidateParams(r.Params); err != nil {
 		return fmt.Errorf("routine %q: %w", r.Name, err)

@@ -44,9 +44,9 @@ func TestRoutinesSayHowTheyStand(t *testing.T) {
 	now := time.Now().UnixMilli()
 	one := domain.RoutinePart{Scale: 1}
 	for _, name := range []string{"bad", "calm", "new", "off", "tardy", "banned", "busy"} {
-		r.routine(domain.Routine{Name: name, Script: "say hello", Every: 300, Summary: "for <b>all</b>", Paused: name == "off"})
+		r.routine(domain.Routine{Name: name, Script: "say hello", Every: new(domain.Span(300)), Summary: "for <b>all</b>", Paused: name == "off"})
 	}
-	r.routine(domain.Routine{Name: "many", Script: "say hello", Scale: 2})
+	r.routine(domain.Routine{Name: "many", Script: "say hello", Scale: new(2)})
 	r.setRound("bad", one, domain.RoutineInstance{Round: 5, Failures: 3, Error: "script_failed: exit code 3", EndedMs: now, NextMs: now + 60_000})
 	r.setRound("calm", one, domain.RoutineInstance{Round: 9, LastJob: "job:20:4", BeganMs: now - 4000, EndedMs: now - 1000,
 		NextMs: now + 60_000, Checkpoint: "at 900"})
@@ -83,7 +83,7 @@ func TestAPausedRoutineSaysWhenItGoesOn(t *testing.T) {
 	r := newRig(t)
 	later, gone := time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(-time.Hour).UnixMilli()
 	for name, next := range map[string][]int64{"rests": {later, later}, "passed": {gone, gone}, "both": {gone, later}} {
-		r.routine(domain.Routine{Name: name, Script: "say hello", Scale: 2, Paused: true})
+		r.routine(domain.Routine{Name: name, Script: "say hello", Scale: new(2), Paused: true})
 		for i, at := range next {
 			r.setRound(name, domain.RoutinePart{Scale: 2, Index: i}, domain.RoutineInstance{Round: 4, NextMs: at})
 		}
@@ -248,7 +248,7 @@ func baseOf(a answer) string {
 // TestRoundsAndRoutinesNameEachOther: the jobs of a routine's rounds are found from it, those of others are not, and they lead back.
 func TestRoundsAndRoutinesNameEachOther(t *testing.T) {
 	r := newRig(t)
-	r.routine(domain.Routine{Name: "sync", Script: "say hello", Every: 3600})
+	r.routine(domain.Routine{Name: "sync", Script: "say hello", Every: new(domain.Span(3600))})
 	round := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: "sync"})
 	job := round.Job(7, 900, domain.RoutinePart{Scale: 1}, 4)
 	other := &domain.Job{ID: 901, CallerID: admin, ContextID: 7, Script: "say x", ScriptType: "words", Routine: "sync-other:1.0"}

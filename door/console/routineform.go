@@ -129,10 +129,15 @@ func (v *visit) routineTyped() (r domain.Routine, faults wrongs) {
 		}
 		return s
 	}
-	r.Every, r.Timeout = spanIn("every"), spanIn("timeout")
+	r.Timeout = spanIn("timeout")
+	if v.typedIn("every") != "" {
+		r.Every = new(spanIn("every"))
+	}
 	scale, err := v.numberUpTo("scale", domain.MaxRoutineScale)
 	faults.add(err)
-	r.Scale = int(scale)
+	if v.typedIn("scale") != "" {
+		r.Scale = new(int(scale))
+	}
 	if text := v.typedIn("priority"); text != "" {
 		r.Priority, err = strconv.Atoi(text)
 		if err != nil {

@@ -210,8 +210,8 @@ func TestAFormChangesNoTextThatNobodyHasChanged(t *testing.T) {
 			b.post(200, path("routine/edit"), "name", "sync", "script_type", "words", "script", sent(t, edit, "script"), "summary", sent(t, edit, "summary"),
 				"scale", "2", "base", baseOf(edit), "act", "make")
 			now := do(r, admin, api.RoutineShow, api.RoutineParams{Context: 7, Name: "sync"})
-			if now.Scale != 2 || now.Summary != was.Summary || now.Script != was.Script {
-				t.Errorf("the routine has %d instances, %q and %q; want 2, %q and %q", now.Scale, now.Summary, now.Script, was.Summary, was.Script)
+			if now.ScaleOr() != 2 || now.Summary != was.Summary || now.Script != was.Script {
+				t.Errorf("the routine has %d instances, %q and %q; want 2, %q and %q", now.ScaleOr(), now.Summary, now.Script, was.Summary, was.Script)
 			}
 			edit = b.get(200, path("schedule/edit?name=nightly"))
 			b.post(200, path("schedule/edit"), "name", "nightly", "blueprint", "hello", "cron", "0 2 * * *", "summary", sent(t, edit, "summary"),
