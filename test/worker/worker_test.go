@@ -170,9 +170,10 @@ func TestTheWebApplication(t *testing.T) {
 		told[r.Header.Get("Idempotency-Key")+" "+string(total)]++
 	}))
 	t.Cleanup(witness.Close)
+	gone := testport.Free(t) // another node of the board, which is asked first and is not there
 	app := func(what string) *exec.Cmd {
 		p := exec.Command(program, what)
-		p.Env = append(os.Environ(), "RAMET_NODE=http://"+n.addr, "RAMET_TOKEN="+n.token(), "LISTEN="+listen, "NOTIFY="+witness.URL)
+		p.Env = append(os.Environ(), "RAMET_NODE=http://"+gone+",http://"+n.addr, "RAMET_TOKEN=none,"+n.token(), "LISTEN="+listen, "NOTIFY="+witness.URL)
 		p.Stderr = t.Output()
 		if err := leash.Start(p, syscall.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,9 @@
 //	web-app work     runs the reports, as many processes of it as you like
 //
 // A report that is made is told to $NOTIFY, a URL, if it is set.
-// Both reach the node at $RAMET_NODE with the token in $RAMET_TOKEN, in context 1.
+// Both reach the node at $RAMET_NODE with the token in $RAMET_TOKEN, in context 1. Of several nodes of one board the
+// addresses stand there with commas between them, and the tokens, one for each, in the same order: where one does not
+// answer, the next is asked.
 package main
 
 import (
@@ -20,6 +22,7 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/client"
+	"github.com/ramet-run/ramet/client/failover"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/worker"
 )
@@ -84,7 +87,7 @@ func notify(ctx context.Context, key domain.JobKey, sum Sum) error {
 }
 
 func main() {
-	c, err := client.New(client.Config{URL: os.Getenv("RAMET_NODE"), Token: func(context.Context) (string, error) { return os.Getenv("RAMET_TOKEN"), nil }})
+	c, err := connect()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,6 +106,24 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// connect makes a client of the nodes.
+func connect() (*client.Client, error) {
+	addresses, tokens := failover.Addresses(os.Getenv("RAMET_NODE")), strings.Split(os.Getenv("RAMET_TOKEN"), ",")
+	if len(addresses) != len(tokens) {
+		return nil, fmt.Errorf("RAMET_NODE has %d addresses, and RAMET_TOKEN %d tokens: want one for each", len(addresses), len(tokens))
+	}
+	nodes := make([]failover.Node, len(addresses))
+	for i, a := range addresses {
+		nodes[i] = failover.Node{URL: a.URL, Token: func(context.Context) (string, error) { return tokens[i], nil }}
+	}
+	cfg, err := failover.Config(nodes...)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Keyed = true // a report is submitted once, also where the node that was asked has gone before it answered
+	return client.New(cfg)
 }
 
 func serve(ctx context.Context, c *client.Client) error {
