@@ -32,8 +32,8 @@ func epochField(of domain.LossOf, name string) string {
 const EpochLeap = 1_000_000
 
 // Epoch is a time in which a store has lost nothing. A new one begins when it may
-// have: a Redis that does not write each answer to its disk was restarted, a
-// damaged log was given up. What a driver gives out of counters then goes on [EpochLeap]
+// have: a Redis that does not write each answer to its disk was restarted, one was
+// set back to an older copy, a damaged log was given up. What a driver gives out of counters then goes on [EpochLeap]
 // beyond what it gave before, so that no number is given twice. Leases stay as
 // they are: those that are lost are nobody's to renew.
 type Epoch struct {

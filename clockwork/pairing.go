@@ -306,9 +306,6 @@ func (p *Pairing) repair(ctx context.Context, v belonging, b *board.Batch) error
 			return err
 		}
 	}
-	if v == boardOlder && p.steppedMs > 0 { // under running nodes; of what had not ended nobody else knows
-		lost = strings.TrimSuffix("numbers that were given out since then may be others' already; "+lost, "; ")
-	}
 	if v != together {
 		epoch++
 		b.NextEpochOf(v.lost(), p.Board.Now(), strings.TrimSuffix(string(v)+"; "+lost, "; "))

@@ -29,6 +29,7 @@ type Board struct {
 	mayLose bool          // the server may throw keys away
 
 	id        atomic.Pointer[string] // the board's that was opened; nil: not asked yet
+	given     atomic.Int64           // how many numbers were given out of the board's counters, as far as heard
 	databases atomic.Int64
 	time      atomic.Pointer[reading] // the server's clock; nil: not heard yet
 	skew      time.Duration           // of this machine's clock, in tests

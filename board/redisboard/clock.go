@@ -2,7 +2,6 @@ package redisboard
 
 import (
 	"context"
-	"strconv"
 	"time"
 )
 
@@ -13,14 +12,22 @@ type reading struct {
 	since time.Time
 }
 
-// readClock asks for the server's clock.
+// readClock asks for the server's clock, and hears how many numbers have been given out: also to others.
 func (b *Board) readClock(ctx context.Context) error {
-	parts, err := b.client.Do(ctx, b.client.B().Time().Build()).AsStrSlice()
-	if err != nil || len(parts) < 2 {
+	answer, err := b.look(ctx, 3, "time", 0)
+	if err != nil {
+		return err
+	}
+	seconds, err := answer[0].AsInt64()
+	if err != nil {
 		return b.translate(err)
 	}
-	micros, _ := strconv.ParseInt(parts[1], 10, 64)
-	b.time.Store(&reading{said: time.Unix(parseInt(parts[0]), 0).Add(time.Duration(micros) * time.Microsecond), since: time.Now()})
+	micros, err := answer[1].AsInt64()
+	if err != nil {
+		return b.translate(err)
+	}
+	b.hearGiven(&answer[2])
+	b.time.Store(&reading{said: time.Unix(seconds, 0).Add(time.Duration(micros) * time.Microsecond), since: time.Now()})
 	return nil
 }
 

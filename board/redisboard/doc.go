@@ -29,7 +29,8 @@
 //	ramet:changed          zset  space 0  spaces in which something was committed; score: the number of the
 //	                                      last such call
 //	ramet:board            hash  space 0  id of the board, and tenancy it was made with; which process
-//	                                      the server is, and what answers survive there;
+//	                                      the server is (run_id, process), and what answers survive there;
+//	                                      how many numbers were given out of all counters (given), and
 //	                                      how many calls have changed a context (changes)
 //	ramet:epoch            hash  space 0  see board.EpochKey
 //
@@ -111,6 +112,11 @@
 // it one has it compare its run_id with the recorded one in the same call, before
 // anything else is done. Where that differs a new epoch begins, and counters go on
 // a million beyond what they have: no number is given out twice.
+//
+// One that was set back to an older copy has given out fewer numbers than a board has
+// heard of: each call that takes some says of how many that is, and so begins an
+// epoch. Boards hear of what others take every Config.Poll. What a board has not heard
+// of yet is the reason why a restart alone makes a gap, also where answers lie on the disk.
 //
 // What an answered commit survives is what the server's settings say: see
 // [Board.Durability] and [Board.Notes].

@@ -109,10 +109,19 @@ func (b *Board) drawFor(c counter, group []*draw) {
 }
 
 func (b *Board) next(ctx context.Context, c counter, n int) (int64, error) {
-	m, err := b.read(ctx, "next", c.space, c.key, strconv.Itoa(n))
+	if n == 0 {
+		m, err := b.read(ctx, "last", c.space, c.key)
+		if err != nil {
+			return 0, err
+		}
+		last, err := m.AsInt64()
+		return last + 1, b.translate(err)
+	}
+	answer, err := b.look(ctx, 2, "next", c.space, c.key, strconv.Itoa(n))
 	if err != nil {
 		return 0, err
 	}
-	last, err := m.AsInt64()
+	b.hearGiven(&answer[1])
+	last, err := answer[0].AsInt64()
 	return last - int64(n) + 1, b.translate(err)
 }

@@ -11,9 +11,9 @@ import (
 // Cable is a TCP connection to an address that can be cut and held up.
 type Cable struct {
 	listener net.Listener
-	to       string
 
 	mu    sync.Mutex
+	to    string
 	cut   bool
 	conns map[net.Conn]bool
 	held  chan struct{} // closed when nothing is held up any more; nil: nothing is
@@ -49,8 +49,9 @@ func (c *Cable) serve(wg *sync.WaitGroup) {
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", c.to)
-		if err != nil || !c.keep(near, far) {
+		to := c.end()
+		far, err := net.Dial("tcp", to)
+		if err != nil || !c.keep(to, near, far) {
 			near.Close()
 			if err == nil {
 				far.Close()
@@ -92,10 +93,16 @@ func (c *Cable) wait(data []byte) {
 	}
 }
 
-func (c *Cable) keep(conns ...net.Conn) bool {
+func (c *Cable) end() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cut {
+	return c.to
+}
+
+func (c *Cable) keep(to string, conns ...net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut || c.to != to {
 		return false
 	}
 	for _, conn := range conns {
@@ -120,6 +127,14 @@ func (c *Cable) Mend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = false
+}
+
+// Lead breaks what is there, and has what comes lead to another address.
+func (c *Cable) Lead(to string) {
+	c.Sever()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.to, c.cut = to, false
 }
 
 // HoldFrom keeps back the next that has text in it, and from then on all that

@@ -1,13 +1,14 @@
 -- What every script shares. ARGV[1] is the tenancy, ARGV[2] the name of a board
 -- that needs no message about what the script returns anyway. Members of node-wide sorted sets are "<space>|<name>".
 -- After the tenancy stand ":" and the id of the board that the caller opened, once
--- it knows it; then "!" where the server has just got the script, and what an
--- answered write survives there.
+-- it knows it; then, where the server has just got the script or was just looked at, "!"
+-- and what an answered write survives there, "+" and how many numbers the caller knows to
+-- have been given out.
 
 local call, try = redis.call, redis.pcall
 local pack, unp = cmsgpack.pack, cmsgpack.unpack
-local tenancy, known, survives = ARGV[1]:match('^(%a+):?(%w*)!?(%a*)$')
-local prefixed, new = tenancy == 'prefix', ARGV[1]:find('!', 1, true)
+local tenancy, known, new = ARGV[1]:match('^(%a+):?(%w*)(!?)')
+local prefixed = tenancy == 'prefix'
 
 -- at makes the space's database the current one. What a script selects does
 -- not outlive it.
@@ -43,35 +44,57 @@ end
 
 -- skip lets the counters of a space go on beyond what may have been given out.
 -- Contexts are numbered databases, and those are few.
-local function skip(space)
+local function skip(space, leap)
   if not prefixed and try('SELECT', space).err then return end
   db = space
   local counters = prefix(space) .. 'ramet:counters'
   local names = try('HKEYS', counters)
   for _, name in ipairs(names.err and {} or names) do
-    if prefixed or name ~= 'ramet:seq:context' then try('HINCRBY', counters, name, epochLeap) end
+    if prefixed or name ~= 'ramet:seq:context' then try('HINCRBY', counters, name, leap) end
   end
 end
 
--- recognise looks whether the server is the process that it was. Another one has
--- what lay on its disk: unless each answered write did, some may be lost, and a
--- new epoch begins.
-local function recognise()
-  local id = call('INFO', 'server'):match('run_id:(%x+)')
-  local was = call('HMGET', 'ramet:board', 'run_id', 'survives')
-  local promoted = not call('INFO', 'replication'):match('master_replid2:0+%s')
-  if was[1] and was[1] ~= id and (was[2] ~= 'disk' or promoted) then
-    skip(0)
+local function skipAll(leap)
+  leap = string.format('%.0f', leap)
+  skip(0, leap)
+  at(0)
+  for _, space in ipairs(call('SMEMBERS', 'contexts')) do
+    local n = whole(space)
+    if n and n > 0 then skip(n, leap) end
     at(0)
-    for _, space in ipairs(call('SMEMBERS', 'contexts')) do
-      local n = whole(space)
-      if n and n > 0 then skip(n) end
-      at(0)
-    end
-    try('HINCRBY', 'ramet:epoch', 'number', 1)
-    try('HSET', 'ramet:epoch', 'at_ms', string.format('%.0f', clock()), 'cause', 'redis was restarted or replaced')
   end
-  if was[1] ~= id or was[2] ~= survives then call('HSET', 'ramet:board', 'run_id', id, 'survives', survives) end
+end
+
+-- begin begins an epoch: counters go on by leap, and so many count as given out
+-- that what others know is less, if they know of nothing but what is lost.
+local function begin(leap, given, cause)
+  skipAll(leap)
+  call('HSET', 'ramet:board', 'given', string.format('%.0f', given + epochLeap))
+  try('HINCRBY', 'ramet:epoch', 'number', 1)
+  try('HSET', 'ramet:epoch', 'at_ms', string.format('%.0f', clock()), 'cause', cause)
+end
+
+-- recognise looks whether the server has what it had. One that has given out fewer
+-- numbers than the caller knows of was set back, however that came about; this call has
+-- counted some already. Another process has what lay on its disk: unless each answered
+-- write did, some may be lost. In both cases a new epoch begins. Where each did, numbers go
+-- on a little further all the same: the disk may be a copy that is older than what the
+-- caller has not heard of yet.
+local function recognise(survives, heard, counted)
+  local id, process = call('INFO', 'server'):match('run_id:(%x+)'), tostring(redis)
+  local was = call('HMGET', 'ramet:board', 'run_id', 'survives', 'process', 'given')
+  local given, other = (whole(was[4]) or 0) - counted, was[1] and was[1] ~= id
+  local lost = math.max(heard - given, 0)
+  local replaced = other and (was[2] ~= 'disk' or not call('INFO', 'replication'):match('master_replid2:0+%s'))
+  if lost > 0 or replaced then
+    local leap = epochLeap
+    if lost > leap / 2 then leap = leap + math.min(lost, mostLost) end -- the rest is for what nobody here knows of
+    begin(leap, given + lost, replaced and 'redis was restarted or replaced' or 'redis has less than it had: it was set back to an older copy')
+  elseif other then
+    skipAll(restartLeap)
+  end
+  if was[1] ~= id or new == '!' and was[2] ~= survives then call('HSET', 'ramet:board', 'run_id', id, 'survives', survives) end
+  if was[3] ~= process then call('HSET', 'ramet:board', 'process', process) end
 end
 
 -- bulk calls a command with many arguments, as many at once as Lua can pass,
@@ -196,4 +219,7 @@ end
 if known ~= '' and call('HGET', 'ramet:board', 'id') ~= known then
   return { err = 'GONE the board is not there' }
 end
-if new then recognise() end
+if new ~= '' then
+  local survives, heard = ARGV[1]:match('!(%a*)%+(%d+)$')
+  recognise(survives, tonumber(heard), 0)
+end

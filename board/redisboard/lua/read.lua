@@ -124,9 +124,39 @@ local function counters() return call('HGETALL', pfx .. 'ramet:counters') end
 -- spaces are those in which something was committed, and the known contexts.
 local function spaces() return { call('ZRANGE', 'ramet:changed', 0, -1), call('SMEMBERS', 'contexts') } end
 
+-- another reports whether the process is not the one that was recognised last. Where a table
+-- lies in its memory tells most apart, for a fraction of what asking for the run_id costs.
+local function another() return call('HGET', 'ramet:board', 'process') ~= tostring(redis) end
+
+-- nextNumber also returns how many numbers were given out of all counters. The caller says
+-- what an answered write survives and of how many it knows (ARGV[5], ARGV[6]): by that a
+-- server that was set back is told before it gives out one. Of very many, which exhaust a
+-- counter, a part counts.
 local function nextNumber()
-  if ARGV[6] == '0' then return tonumber(call('HGET', pfx .. 'ramet:counters', ARGV[5]) or '0') end -- only looked at
-  return call('HINCRBY', pfx .. 'ramet:counters', ARGV[5], ARGV[6])
+  local heard, counters, n = tonumber(ARGV[6]), pfx .. 'ramet:counters', tonumber(ARGV[8])
+  if another() then recognise(ARGV[5], heard, 0) end
+  local counts = math.min(n, 2 ^ 32)
+  local sum = try('HINCRBY', 'ramet:board', 'given', counts)
+  if type(sum) ~= 'number' or sum - counts < heard then -- or others have written there
+    recognise(ARGV[5], heard, type(sum) == 'number' and counts or 0)
+    sum = call('HINCRBY', 'ramet:board', 'given', counts)
+  end
+  at(space)
+  return { call('HINCRBY', counters, ARGV[7], ARGV[8]), sum }
+end
+
+-- last is the number that a counter has given out last.
+local function last() return tonumber(call('HGET', pfx .. 'ramet:counters', ARGV[5]) or '0') end
+
+-- time returns the time, and how many numbers were given out; it is called as nextNumber is.
+local function time()
+  local heard, given = tonumber(ARGV[6]), call('HGET', 'ramet:board', 'given')
+  if another() or (whole(given) or 0) < heard then
+    recognise(ARGV[5], heard, 0)
+    given = call('HGET', 'ramet:board', 'given')
+  end
+  local t = call('TIME')
+  return { t[1], t[2], given or '0' }
 end
 
 local function alarm()
@@ -212,9 +242,9 @@ local function databases()
 end
 
 local acts = {
-  get = get, fields = fields, list = list, len = len, stat = stat, members = members, keys = keys, live = live, next = nextNumber,
+  get = get, fields = fields, list = list, len = len, stat = stat, members = members, keys = keys, live = live, next = nextNumber, last = last,
   alarm = alarm, alarms = alarms, ready = ready, changed = changed, walkAlarms = walkAlarms, counters = counters, spaces = spaces, touch = touch, databases = databases,
-  identity = identity,
+  identity = identity, time = time,
 }
-if what ~= 'alarms' and what ~= 'databases' then at(space) end
+if what ~= 'alarms' and what ~= 'databases' and what ~= 'next' then at(space) end
 return acts[what]()
