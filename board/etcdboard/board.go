@@ -56,6 +56,7 @@ type Board struct {
 	closedAt time.Time
 	gone     error // etcd is no longer what the mirror is of
 	born     int64 // the revision at which the board's head was made; 0: nothing is written yet
+	written  int64 // the last revision at which it was written, as far as seen
 	mirror   *mirror
 	queue    []*request
 	fed      map[*group]struct{} // groups that have something for those who wait

@@ -17,6 +17,9 @@ import (
 
 // meet is told of the head as etcd has it. It is called under the mutex.
 func (b *Board) meet(head *mvccpb.KeyValue, gone bool) {
+	if !gone {
+		b.written = max(b.written, head.ModRevision)
+	}
 	switch {
 	case b.born == 0 && !gone:
 		b.born = head.CreateRevision
@@ -29,9 +32,9 @@ func (b *Board) meet(head *mvccpb.KeyValue, gone bool) {
 	}
 }
 
-// sameBoard refuses an etcd in which the head is another than the board's, by what was read
-// of it at a revision. What is older than the board says nothing.
-func (b *Board) sameBoard(rev int64, head []*mvccpb.KeyValue) error {
+// sameBoard refuses an etcd in which the head is another than the board's, or was written before what was seen
+// when it was asked for, by what was read of it at a revision. What is older than the board says nothing.
+func (b *Board) sameBoard(rev int64, head []*mvccpb.KeyValue, at sight) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -39,7 +42,9 @@ func (b *Board) sameBoard(rev int64, head []*mvccpb.KeyValue) error {
 	case len(head) == 0:
 		b.meet(nil, true)
 	default:
-		b.meet(head[0], false)
+		if b.meet(head[0], false); head[0].ModRevision < at.head {
+			b.setBack(head[0].ModRevision, at.head)
+		}
 	}
 	return b.gone
 }

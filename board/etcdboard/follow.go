@@ -18,6 +18,10 @@ const loadPage = 1000
 // load reads the whole board as it is at one revision. What the mirror has and
 // etcd has not is taken out, so it serves to catch up, too.
 func (b *Board) load(ctx context.Context) error {
+	// An etcd that was restored may have everything read anew, too: what it has is not taken for what is new.
+	if _, err := b.sameHead(ctx); err != nil {
+		return err
+	}
 	seen := map[string]struct{}{}
 	var out news
 	var rev int64

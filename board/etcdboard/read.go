@@ -67,18 +67,9 @@ func (b *Board) fly() {
 			return
 		}
 		fs.mu.Unlock()
-		seen, _ := b.seen() // if etcd went back, the answer says so again
-		ctx, cancel := context.WithTimeout(b.closing, b.answer)
-		resp, err := b.client.Get(ctx, b.prefix+headName)
-		cancel()
-		if f.err = b.translate(err); err == nil {
-			f.err = b.sameAs(resp.Header, seen)
-		}
-		if f.err == nil {
-			f.err = b.sameBoard(resp.Header.Revision, resp.Kvs)
-		}
-		if f.err == nil && len(resp.Kvs) > 0 {
-			f.rev = resp.Kvs[0].ModRevision
+		head, err := b.sameHead(b.closing)
+		if f.err = err; head != nil {
+			f.rev = head.ModRevision
 		}
 		close(f.done)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ramet-run/ramet/board"
@@ -131,21 +132,57 @@ func (b *Board) skip(ctx context.Context) error {
 // sameAs refuses an etcd that is not the one that was seen at a revision: an answer of
 // it is of before, though it was asked for later. What the mirror has is not what etcd
 // has then, and revisions mean something else; a board that is opened anew reads all.
-func (b *Board) sameAs(h *pb.ResponseHeader, rev int64) error {
+func (b *Board) sameAs(h *pb.ResponseHeader, at sight) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.gone == nil && (h.Revision < rev || h.ClusterId != b.cluster) {
-		b.gone = domain.Unavailablef("etcd at %s has less than this node has seen in it: it was restored from a snapshot under the node; restart the node", b.addr)
-		b.log.Error("etcd was restored from a snapshot, or is another one; restart the node", "revision", h.Revision, "seen", rev)
+	if h.Revision < at.rev || h.ClusterId != b.cluster {
+		b.setBack(h.Revision, at.rev)
 	}
 	return b.gone
 }
 
-// seen is the revision up to which the board has seen etcd.
+// setBack takes the etcd for one that was restored. It is called under the mutex.
+func (b *Board) setBack(rev, seen int64) {
+	if b.gone == nil {
+		b.gone = domain.Unavailablef("etcd at %s has less than this node has seen in it: it was restored from a snapshot under the node; restart the node", b.addr)
+		b.log.Error("etcd was restored from a snapshot, or is another one; restart the node", "revision", rev, "seen", seen)
+	}
+}
+
+// sight is how far a board has seen etcd: up to which revision, and at which of them the head was written
+// last. A restore may say that the revision is far ahead (etcdutl --bump-revision); the head stays as it was.
+type sight struct{ rev, head int64 }
+
+// seen is how far the board has seen etcd.
 //
 // Errors: that of sameAs, once etcd was another.
-func (b *Board) seen() (rev int64, err error) {
+func (b *Board) seen() (sight, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.mirror.rev, b.gone
+	return sight{b.mirror.rev, b.written}, b.gone
+}
+
+// sameHead asks for the head, and refuses an etcd of which that is not the board's, or was written before
+// what this board has seen.
+func (b *Board) sameHead(ctx context.Context) (head *mvccpb.KeyValue, err error) {
+	at, err := b.seen()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.answer)
+	defer cancel()
+	resp, err := b.client.Get(ctx, b.prefix+headName)
+	if err != nil {
+		return nil, b.translate(err)
+	}
+	if err := b.sameAs(resp.Header, at); err != nil {
+		return nil, err
+	}
+	if err := b.sameBoard(resp.Header.Revision, resp.Kvs, at); err != nil {
+		return nil, err
+	}
+	if len(resp.Kvs) == 0 {
+		return nil, nil
+	}
+	return resp.Kvs[0], nil
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/ramet-run/ramet/board"
-	"github.com/ramet-run/ramet/board/etcdboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/internal/etcdtest"
+	"github.com/ramet-run/ramet/internal/testwait"
 )
 
 func epoch(t *testing.T, b board.Board) board.Epoch {
@@ -83,37 +83,56 @@ func TestARestartBeginsNoEpoch(t *testing.T) {
 	}
 }
 
-// TestANodeNoticesARestoreUnderIt takes nothing from its memory for what etcd has.
+// TestANodeNoticesARestoreUnderIt takes nothing from its memory for what etcd has, and gives out no number
+// of before: also where the restored etcd is said to be further than any node has seen, as its manual has it.
 func TestANodeNoticesARestoreUnderIt(t *testing.T) {
-	server := etcdtest.Start(t, "--unsafe-no-fsync")
-	url := etcdtest.URL("", server)
-	reader, writer := open(t, url), open(t, url)
-	commit(t, writer, in(sp).Set("r", field("a", "before")))
-	snapshot := server.Snapshot()
-	for range 10 {
-		commit(t, writer, in(sp).Set("r", field("a", "after")))
-	}
-	if recs, err := reader.Get(t.Context(), sp, "r"); err != nil || recs[0].Get("a") != "after" {
-		t.Fatal(recs, err)
-	}
-	server.Restore(snapshot)
-	told := func(what string, err error) {
-		t.Helper()
-		if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "restored from a snapshot") {
-			t.Errorf("%s: got %v, want that etcd was restored", what, err)
-		}
-	}
-	_, err := reader.Get(t.Context(), sp, "r")
-	told("a read", err)
-	told("a write", writer.Commit(t.Context(), *in(sp).Set("r", field("b", "new"))))
-	_, err = writer.Claim(t.Context(), ask(1, "n"))
-	told("a claim", err)
-	b, err := etcdboard.Open(t.Context(), url, etcdboard.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	if recs, err := b.Get(t.Context(), sp, "r"); err != nil || recs[0].Get("a") != "before" || recs[0].Get("b") != "" {
-		t.Errorf("got %v, %v, want what the snapshot has", recs, err)
+	for name, flags := range map[string][]string{
+		"plain":  nil,
+		"bumped": {"--bump-revision", "1000000", "--mark-compacted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := etcdtest.Start(t, "--unsafe-no-fsync")
+			url := etcdtest.URL("", server)
+			reader, writer := open(t, url), open(t, url)
+			commit(t, writer, in(sp).Set("r", field("a", "before")))
+			last := next(t, writer, sp, "n")
+			snapshot := server.Snapshot()
+			for range 10 {
+				commit(t, writer, in(sp).Set("r", field("a", "after")))
+				last = next(t, writer, sp, "n")
+			}
+			if recs, err := reader.Get(t.Context(), sp, "r"); err != nil || recs[0].Get("a") != "after" {
+				t.Fatal(recs, err)
+			}
+			server.Restore(snapshot, flags...)
+			told := func(what string, do func() error) {
+				t.Helper()
+				var err error
+				testwait.Until(t, what+" that is answered", func() bool {
+					err = do()
+					return err == nil || !strings.Contains(err.Error(), "cannot be reached")
+				})
+				if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "restored from a snapshot") {
+					t.Errorf("%s: got %v, want that etcd was restored", what, err)
+				}
+			}
+			told("a number", func() error {
+				n, err := reader.Next(t.Context(), sp, "n", 1)
+				if err == nil {
+					t.Errorf("number %d is given out after %d", n, last)
+				}
+				return err
+			})
+			told("a read", func() error { _, err := reader.Get(t.Context(), sp, "r"); return err })
+			told("a write", func() error { return writer.Commit(t.Context(), *in(sp).Set("r", field("b", "new"))) })
+			told("a claim", func() error { _, err := writer.Claim(t.Context(), ask(1, "n")); return err })
+			b := open(t, url)
+			if recs, err := b.Get(t.Context(), sp, "r"); err != nil || recs[0].Get("a") != "before" || recs[0].Get("b") != "" {
+				t.Errorf("got %v, %v, want what the snapshot has", recs, err)
+			}
+			if n := next(t, b, sp, "n"); n <= last+1000 {
+				t.Errorf("number %d is given out, and %d was", n, last)
+			}
+		})
 	}
 }

@@ -102,7 +102,7 @@ func (b *Board) transact(cmps []clientv3.Cmp, ops []clientv3.Op) (outcome, int64
 		if err := b.sameAs(resp.Header, seen); err != nil {
 			return refused, 0, err
 		}
-		if err := b.sameBoard(resp.Header.Revision, keysOf(resp, 0)); err != nil {
+		if err := b.sameBoard(resp.Header.Revision, keysOf(resp, 0), seen); err != nil {
 			return refused, 0, err
 		}
 		_, b.last = found(resp, 1) // as it was, unless somebody has cleared it away
@@ -193,7 +193,7 @@ func (b *Board) look(cmps []clientv3.Cmp) (outcome, int64, error) {
 	if err := b.sameAs(resp.Header, seen); err != nil {
 		return refused, 0, err
 	}
-	if err := b.sameBoard(resp.Header.Revision, keysOf(resp, 0)); err != nil {
+	if err := b.sameBoard(resp.Header.Revision, keysOf(resp, 0), seen); err != nil {
 		return refused, 0, err
 	}
 	_, rev := found(resp, 0)

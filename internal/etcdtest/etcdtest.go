@@ -303,16 +303,16 @@ func (m *Member) Snapshot() (file string) {
 	}
 }
 
-// Restore gives a cluster of one the data of a snapshot, with etcd's own tool, and
-// starts it again at the same address.
-func (m *Member) Restore(file string) {
+// Restore gives a cluster of one the data of a snapshot, with etcd's own tool and what flags are
+// given to it, and starts it again at the same address.
+func (m *Member) Restore(file string, flags ...string) {
 	m.t.Helper()
 	tool := find(m.t, "etcdutl")
 	m.Kill()
 	if err := os.RemoveAll(m.dir); err != nil {
 		m.t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(m.t.Context(), tool, append([]string{"snapshot", "restore", file}, m.first...)...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(m.t.Context(), tool, slices.Concat([]string{"snapshot", "restore", file}, flags, m.first)...).CombinedOutput(); err != nil {
 		m.t.Fatalf("restore: %v: %s", err, out)
 	}
 	m.start()
