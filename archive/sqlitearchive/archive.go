@@ -30,7 +30,8 @@ type Archive struct {
 	read  *sql.DB
 	log   *slog.Logger // nil: none
 
-	damages damages
+	damages  damages
+	prepared prepared
 }
 
 var _ archive.Archive = (*Archive)(nil)
