@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,25 +27,7 @@ func copyRate(r *rig) figures {
 	f := figures{"items": copied.Items(), "copied_per_s": perSecond(int(copied.Items()), took),
 		"copy_cpu_us_per_item": round(used * 1e6 / float64(copied.Items()))}
 
-	file := filepath.Join(r.dir, "backup")
-	begun, cpu = time.Now(), selfCPU()+r.serverCPU()
-	var kept backup.Summary
-	write(file, func(out io.Writer) {
-		kept, err = backup.Write(ctx, out, backup.Source{Board: r.bare, Head: backup.Head{Kind: "bench", Node: "bench"}})
-		check(err)
-	})
-	took, used = time.Since(begun), selfCPU()+r.serverCPU()-cpu
-	mb := float64(kept.Bytes) / (1 << 20)
-	f["backup_mb"], f["backup_mb_per_s"], f["backup_cpu_ms_per_mb"] = round(mb), round(mb/took.Seconds()), round(used*1e3/mb)
-	begun = time.Now()
-	write(filepath.Join(r.dir, "plain"), func(out io.Writer) {
-		chunk := make([]byte, 1<<20)
-		for range int(mb) + 1 {
-			_, err := out.Write(chunk)
-			check(err)
-		}
-	})
-	f["disk_mb_per_s"] = round((float64(int(mb)) + 1) / time.Since(begun).Seconds())
+	maps.Copy(f, backupBesideDisk(ctx, r))
 	return f
 }
 

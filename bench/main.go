@@ -80,6 +80,7 @@ var measures = []measure{
 	{"contexts", "cost of a job with 1 and with 1,000 contexts", nil, contextCost},
 	{"memory", "peak memory with a million no-op jobs queued", []string{"pebble"}, memory},
 	{"copy", "items a second from one board to an embedded one, compared; a backup, beside what the disk takes", nil, copyRate},
+	{"backup", "a backup, beside what the disk takes; jobs a second of a drain, alone and while backups are written", nil, backupCost},
 	{"python", "Python jobs a second: forked pool against python3 for each", []string{"pebble"}, pythonRate},
 	{"durable", "Rhai jobs a second with three remembered steps and their processor time, beside the same without; idle: submit to result", nil, durableRate},
 	{"durable-python", "the same of Python", nil, durablePythonRate},
