@@ -194,8 +194,8 @@ type Ask struct {
 	Tenant domain.TenantID
 	// Object is what it is about ("job:1:7"), for the audit log.
 	Object string
-	// Act is the word for it in the audit log, that of the line which says that it
-	// was done. Default: the verb, which is the right that it takes.
+	// Act is the word for it in the refusal and in the audit log, where it is that of the
+	// line which says that it was done. Default: the verb, which is the right that it takes.
 	Act string
 	// Scope is that of the token it is asked by; nil: it is not narrowed. Group is
 	// the group of operations that it belongs to.
@@ -300,7 +300,8 @@ func (a *Access) Denials() int64 { return a.denials.Load() }
 
 func (a *Access) deny(ask Ask) error {
 	a.denials.Add(1)
-	e := domain.AuditEntry{Actor: ask.Actor, Verb: cmp.Or(ask.Act, string(ask.Verb)), Object: ask.Object, Context: ask.Tenant, Outcome: domain.AuditDenied}
+	act := cmp.Or(ask.Act, string(ask.Verb))
+	e := domain.AuditEntry{Actor: ask.Actor, Verb: act, Object: ask.Object, Context: ask.Tenant, Outcome: domain.AuditDenied}
 	if ask.Scope.Narrow() {
 		e.Detail = "by a token for " + ask.Scope.String()
 	}
@@ -311,8 +312,5 @@ func (a *Access) deny(ask Ask) error {
 	if ask.Tenant == 0 {
 		return domain.Forbiddenf("actor %d may not do that on this node; ask its operator", ask.Actor)
 	}
-	return domain.Forbiddenf("actor %d may not %s in context %d, or there is no such context", ask.Actor, phrase(ask.Verb), ask.Tenant)
+	return domain.Forbiddenf("actor %d may not %s in context %d, or there is no such context", ask.Actor, strings.ReplaceAll(act, "_", " "), ask.Tenant)
 }
-
-// phrase is a verb for people.
-func phrase(v domain.Verb) string { return strings.ReplaceAll(string(v), "_", " ") }

@@ -139,6 +139,20 @@ func TestDenialsAreCountedLoggedAndRevealNothing(t *testing.T) {
 	}
 }
 
+// TestARefusalHasTheWordOfWhatWasAskedFor, which is that of the command, of the button and of the audit log, and
+// not that of the right that it takes.
+func TestARefusalHasTheWordOfWhatWasAskedFor(t *testing.T) {
+	b := newBoard(t)
+	put(t, b, house)
+	access := identity.NewAccess(identity.NewRegistry(b), nil)
+	for act, want := range map[string]string{"cancel": "actor 40 may not cancel in", "cancel_all": "may not cancel all in", "": "may not stop in"} {
+		err := access.Check(t.Context(), identity.Ask{Actor: stranger, Verb: domain.VerbStop, Tenant: house.ID, Object: "job:1:2", Act: act})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", act, err, want)
+		}
+	}
+}
+
 func id2(id domain.TenantID) string { return string(rune('0' + id)) }
 
 func TestNodeVerbs(t *testing.T) {

@@ -66,6 +66,8 @@ type Directory interface {
 	Actors(ctx context.Context, cursor string, limit int) (actors []domain.Actor, next string, err error)
 	Tenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
 	Tenants(ctx context.Context, after domain.TenantID, limit int) ([]domain.TenantID, error)
+	// TenantByName is the context that has a number or an alias.
+	TenantByName(ctx context.Context, name string) (domain.TenantID, error)
 	// TenantName is what subjects and the keys of sagas call a context.
 	TenantName(ctx context.Context, id domain.TenantID) (string, error)
 	// As is the registry for what an actor changes: the audit log keeps who.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func TestATypeThatNobodyMadeKnownIsOneThing(t *testing.T) {
 			t.Errorf("%s: shown as %+v, %v, listed as %+v, %v", name, shown, err, list, lerr)
 		}
 		d := webhook.Delivery{Header: http.Header{"Authorization": {"Bearer " + secret}}, Body: []byte(`{}`)}
-		_, settle, err := r.api.Deliver(t.Context(), house, name, d)
+		_, settle, err := r.api.Deliver(t.Context(), strconv.FormatUint(uint64(house), 10), name, d)
 		if settle(); !errors.Is(err, domain.ErrConflict) || errors.Is(err, domain.ErrInvalid) || !strings.Contains(err.Error(), unknown) {
 			t.Errorf("%s: a delivery got %v, want a conflict", name, err)
 		}

@@ -206,13 +206,17 @@ func (c Caller) RotateWebhook(ctx context.Context, p api.WebhookRotateParams) (a
 
 // Deliver takes what a program outside sends to a webhook. It has no token: its signature is
 // what lets it in, and from there on it is done in the name of who made the webhook. settle
-// is to be called once the answer is sent.
+// is to be called once the answer is sent. home is the number or the alias of the context.
 //
-// Errors: [domain.ErrUnauthenticated] for whoever cannot prove to have the secret; others are
-// told what is the matter.
-func (s *Service) Deliver(ctx context.Context, tenant domain.TenantID, name string, d webhook.Delivery) (out api.Delivered, settle func(), err error) {
+// Errors: [domain.ErrUnauthenticated] for whoever cannot prove to have the secret, whatever it is that
+// there is not; others are told what is the matter.
+func (s *Service) Deliver(ctx context.Context, home, name string, d webhook.Delivery) (out api.Delivered, settle func(), err error) {
 	if s.parts.Webhooks == nil {
 		return out, func() {}, domain.Unavailablef("this node has no webhooks")
+	}
+	tenant, err := s.hookedIn(ctx, home)
+	if err != nil {
+		return out, func() {}, err
 	}
 	var a webhook.Asked
 	for range deliverTries {
@@ -225,6 +229,16 @@ func (s *Service) Deliver(ctx context.Context, tenant domain.TenantID, name stri
 	}
 	a.Existing, out.Ignored = out.Existing, err == nil && a.Request == nil
 	return out, func() { s.parts.Webhooks.Settle(context.WithoutCancel(ctx), tenant, a, err) }, err
+}
+
+// hookedIn is the context that the address of a delivery names by its number or its alias; 0 where there
+// is none, which has no webhooks: the sender is told of it what he is told of a wrong signature.
+func (s *Service) hookedIn(ctx context.Context, home string) (domain.TenantID, error) {
+	tenant, err := s.parts.Directory.TenantByName(ctx, home)
+	if home == "" || errors.Is(err, domain.ErrNotFound) || errors.Is(err, domain.ErrInvalid) {
+		return 0, nil
+	}
+	return tenant, err
 }
 
 // DeliveryTurnedAway counts a delivery that a door has refused before it was read, by one of

@@ -21,7 +21,7 @@ func TestWebhooksAndWhatTheyStarted(t *testing.T) {
 		Scheme: domain.WebhookToken, Summary: "a <b>push</b>", Params: map[string]string{"who": "body.who"}}})
 	send := func(key, body string) {
 		t.Helper()
-		_, settle, _ := r.api.Deliver(t.Context(), 7, "push", webhook.Delivery{Header: http.Header{"X-Gitlab-Token": {key}}, Body: []byte(body)})
+		_, settle, _ := r.api.Deliver(t.Context(), "7", "push", webhook.Delivery{Header: http.Header{"X-Gitlab-Token": {key}}, Body: []byte(body)})
 		settle()
 	}
 	send(token, `{"who":"ann"}`)

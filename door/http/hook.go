@@ -33,8 +33,7 @@ func (d *Door) hook(rw nethttp.ResponseWriter, r *nethttp.Request) {
 		return
 	}
 	_ = nethttp.NewResponseController(w).SetReadDeadline(noDeadline)
-	tenant, _ := strconv.ParseUint(r.PathValue("context"), 10, 32) // 0 is no context
-	out, settle, err := d.api.Deliver(r.Context(), domain.TenantID(tenant), r.PathValue("webhook"), webhook.Delivery{Header: r.Header, Body: body})
+	out, settle, err := d.api.Deliver(r.Context(), r.PathValue("context"), r.PathValue("webhook"), webhook.Delivery{Header: r.Header, Body: body})
 	if err != nil {
 		d.refuseDelivery(w, r, err)
 	} else {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service/servicetest"
 )
 
 // deliver sends to a webhook what has a token's signature, and returns the answer.
@@ -24,11 +25,20 @@ func (r *rig) deliver(path, token, body string) *httptest.ResponseRecorder {
 func TestDeliveriesToWebhooks(t *testing.T) {
 	const token = "0123456789abcdef"
 	r := newRig(t)
-	r.want(200, admin, "POST", "/v1/contexts/7/blueprints",
-		`{"text":"{\"name\":\"deploy\",\"steps\":[{\"name\":\"a\",\"script_type\":\"lines\",\"script\":\"x\"}]}"}`)
-	r.want(200, admin, "POST", "/v1/contexts/7/webhooks", `{"name":"deploy","blueprint":"deploy","scheme":"token","secret":"`+token+`"}`)
+	if _, _, err := r.registry.CreateTenant(t.Context(), domain.Tenant{ID: 9, Alias: "acme", Admins: []domain.ActorID{servicetest.Admin}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, context := range []string{"7", "acme"} {
+		r.want(200, admin, "POST", "/v1/contexts/"+context+"/blueprints",
+			`{"text":"{\"name\":\"deploy\",\"steps\":[{\"name\":\"a\",\"script_type\":\"lines\",\"script\":\"x\"}]}"}`)
+		r.want(200, admin, "POST", "/v1/contexts/"+context+"/webhooks", `{"name":"deploy","blueprint":"deploy","scheme":"token","secret":"`+token+`"}`)
+	}
+	if w := r.deliver("/v1/hooks/acme/deploy", token, "{}"); w.Code != 202 {
+		t.Errorf("by the alias of the context: got %d %s", w.Code, w.Body)
+	}
 	unknown := r.deliver("/v1/hooks/7/nothing", token, "{}")
-	for path, key := range map[string]string{"/v1/hooks/7/deploy": "0123456789abcdeF", "/v1/hooks/8/deploy": token, "/v1/hooks/0x7/deploy": token,
+	for path, key := range map[string]string{"/v1/hooks/7/deploy": "0123456789abcdeF", "/v1/hooks/8/deploy": token, "/v1/hooks/acme/deploy": "0123456789abcdeF",
+		"/v1/hooks/acme/nothing": token, "/v1/hooks/nobody/deploy": token, "/v1/hooks/%20/deploy": token, "/v1/hooks/0x7/deploy": token,
 		"/v1/hooks/99999999999999/deploy": token, "/v1/hooks/7/%00": token} {
 		w := r.deliver(path, key, "{}")
 		if got, want := problem(t, w), problem(t, unknown); w.Code != 401 || got.Detail != want.Detail || got.Code != want.Code {
