@@ -497,7 +497,7 @@ func (c *Report) Jobs(r api.AuditReport) {
 		c.add(what, Warning, "%s was repaired: %s", f.Key, f.Text)
 	}
 	for _, f := range r.Stuck {
-		c.add(what, Bad, "%s is stuck: %s", f.Key, f.Text)
+		c.add(what, Bad, "%s is stuck: %s", f.Keys(), f.Text)
 	}
 	for _, f := range r.Lacking {
 		c.add(what, Warning, "%s waits: %s", f.Keys(), f.Text)

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/board/memboard"
@@ -99,5 +100,30 @@ func TestFilesOfCachedSteps(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("%s: got %v", step, err)
 		}
+	}
+}
+
+// emptied are jobs whose artifacts the store does not have any more.
+type emptied struct{ service.Jobs }
+
+func (emptied) ArtifactsGone(context.Context, domain.TenantID, time.Duration) ([]domain.Finding, error) {
+	return []domain.Finding{{Key: "artifacts of job:1:1", Text: "gone"}}, nil
+}
+
+// TestWhatTheStoreLostIsFound by audits, and by looks, of which doctor and the console are made.
+func TestWhatTheStoreLostIsFound(t *testing.T) {
+	b := memboard.Open()
+	t.Cleanup(func() { b.Close() })
+	registry := identity.NewRegistry(b)
+	if _, err := servicetest.People(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	parts := servicetest.Parts(b, registry, work.New(b, work.Config{}))
+	parts.Jobs = emptied{parts.Jobs}
+	as := service.New(parts).As(servicetest.Admin)
+	audit, err := as.RunAudit(t.Context(), api.AuditParams{Context: 7})
+	look, lerr := as.LookForFindings(t.Context(), api.LookParams{Context: 7})
+	if err != nil || lerr != nil || len(audit.Stuck) != 1 || len(look.Stuck) != 1 {
+		t.Errorf("got %+v, %v and %+v, %v", audit, err, look, lerr)
 	}
 }

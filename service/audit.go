@@ -57,6 +57,11 @@ func (c Caller) RunAudit(ctx context.Context, p api.AuditParams) (api.AuditRepor
 		starts, err = c.startsLacking(ctx, p.Context, within)
 		found = found.With(starts)
 	}
+	if err == nil {
+		var gone []domain.Finding
+		gone, err = c.api.parts.Jobs.ArtifactsGone(ctx, p.Context, within)
+		found.Stuck = append(found.Stuck, gone...)
+	}
 	if err != nil || c.api.parts.Post == nil {
 		return api.AuditReport{Context: p.Context, Audit: found}, err
 	}
@@ -91,6 +96,11 @@ func (c Caller) LookForFindings(ctx context.Context, p api.LookParams) (api.Audi
 		return api.AuditReport{}, err
 	}
 	r.Audit = r.With(starts)
+	gone, err := c.api.parts.Jobs.ArtifactsGone(ctx, p.Context, lookWithin)
+	if err != nil {
+		return api.AuditReport{}, err
+	}
+	r.Stuck = append(r.Stuck, gone...)
 	if c.api.parts.Sagas != nil {
 		r.Lacking = append(r.Lacking, c.effectsLacking(ctx, p.Context)...)
 		return r, nil

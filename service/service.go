@@ -55,6 +55,7 @@ type Jobs interface {
 	Artifacts(ctx context.Context, tenant domain.TenantID, of work.Leavers, after work.LeftAt) iter.Seq2[work.LeftFile, error]
 	ArtifactsOf(ctx context.Context, tenant domain.TenantID, job domain.JobKey) (*domain.ArtifactSet, error)
 	ArtifactRoom(ctx context.Context, tenant domain.TenantID) (domain.ArtifactRoom, error)
+	ArtifactsGone(ctx context.Context, tenant domain.TenantID, within time.Duration) ([]domain.Finding, error)
 	OpenArtifact(ctx context.Context, tenant domain.TenantID, sum string, offset int64) (io.ReadCloser, error)
 	// Room returns an error while a context may have no new work.
 	Room(ctx context.Context, tenant domain.TenantID) error

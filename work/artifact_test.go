@@ -302,6 +302,49 @@ func TestArtifactsThatAreLost(t *testing.T) {
 	})
 }
 
+// TestAStoreThatWasEmptiedIsAFinding before somebody needs what was in it, and one that is away is none: it has lost nothing.
+func TestAStoreThatWasEmptiedIsAFinding(t *testing.T) {
+	withArtifacts(t, work.Config{}, func(r *artifactRig) {
+		for id := range domain.JobID(3) {
+			r.submit(r.leaves(id+1, func(dir string) { write(dir+"/a", strconv.Itoa(int(id)), 0o644) }, "a"))
+			r.want(id+1, domain.JobFinished, "")
+		}
+		look := func(within time.Duration) []domain.Finding {
+			found, err := r.engine.ArtifactsGone(r.Context(), tenant, within)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		if found := look(0); found != nil {
+			t.Errorf("all are there: got %+v", found)
+		}
+		for b, err := range r.store.Blobs(t.Context(), tenant) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if gone, err := r.store.Delete(t.Context(), tenant, b.Sum, time.Now().Add(100*365*24*time.Hour)); !gone || err != nil {
+				t.Fatal(gone, err)
+			}
+		}
+		for _, within := range []time.Duration{0, time.Second} {
+			found := look(within)
+			if len(found) != 1 || found[0].Keys() != "artifacts of job:1:1 and 2 more" || !strings.Contains(found[0].Text, r.store.Where()) {
+				t.Errorf("within %v: got %+v", within, found)
+			}
+		}
+		for _, err := range r.engine.Artifacts(t.Context(), tenant, work.Leavers{Job: domain.JobKey{Caller: 1, ID: 2}}, work.LeftAt{}) {
+			if !errors.Is(err, domain.ErrNotFound) || !strings.Contains(err.Error(), "job:1:2 has left files (1)") {
+				t.Errorf("listed: got %v", err)
+			}
+		}
+		r.store.opens.Store(1)
+		if found := look(0); found != nil {
+			t.Errorf("it is away: got %+v", found)
+		}
+	})
+}
+
 func TestSweepOfArtifacts(t *testing.T) {
 	withArtifacts(t, work.Config{}, func(r *artifactRig) {
 		r.submit(

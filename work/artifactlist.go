@@ -129,12 +129,65 @@ func (e *Engine) Artifacts(ctx context.Context, t domain.TenantID, of Leavers, a
 				if err == nil && member == after.Member && f.Path <= after.Path {
 					continue
 				}
+				if errors.Is(err, domain.ErrNotFound) {
+					err = fmt.Errorf("%s has left files (%d), and their list is not there: %w", set.Job, set.Files, err)
+				}
 				if !yield(LeftFile{f, set, LeftAt{member, f.Path}}, err) || err != nil {
 					return
 				}
 			}
 		}
 	}
+}
+
+// goneLooked bounds how many jobs a look asks the store for that is not to ask for all: a store that was emptied
+// has nothing of any of them.
+const goneLooked = 20
+
+// ArtifactsGone finds what jobs of a context have left and the store does not have any more, oldest flows first, in so
+// much time at most. Zero: of all of them, as long as it takes. A store that is away has lost nothing.
+//
+// Errors: those of the board.
+func (e *Engine) ArtifactsGone(ctx context.Context, t domain.TenantID, within time.Duration) ([]domain.Finding, error) {
+	if e.cfg.Artifacts == nil {
+		return nil, nil
+	}
+	asking := ctx
+	if within > 0 {
+		var cancel context.CancelFunc
+		asking, cancel = context.WithTimeout(ctx, within)
+		defer cancel()
+	}
+	found, looked := domain.Finding{More: -1}, 0
+	for set, err := range e.artifactSets(ctx, layout.SpaceOf(t), "", "") {
+		if errors.Is(err, domain.ErrInvalid) {
+			break // the sweep says so
+		} else if err != nil {
+			return nil, err
+		}
+		if looked++; within > 0 && looked > goneLooked {
+			break
+		}
+		r, _, err := e.cfg.Artifacts.Open(asking, t, set.Manifest, 0)
+		if err == nil {
+			r.Close()
+			continue
+		} else if !errors.Is(err, domain.ErrNotFound) {
+			break
+		}
+		if now, err := e.ArtifactsOf(ctx, t, set.Job); err != nil || now.Manifest != set.Manifest {
+			continue // they expired just now, or it has left others since
+		}
+		if found.More++; found.More == 0 {
+			found.Key = "artifacts of " + set.Job.String()
+		}
+	}
+	if found.More < 0 {
+		return nil, nil
+	}
+	found.Text = "the files are not in the artifact store " + e.cfg.Artifacts.Where() + ", where they were put: mount or bring back what was there; " +
+		"else they are lost, and this is told until they would have expired or their flows are deleted"
+	return []domain.Finding{found}, nil
 }
 
 // leftBy are the sets from the one on that a place is in.

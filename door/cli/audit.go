@@ -44,7 +44,7 @@ func (a *app) auditCommand() *cobra.Command {
 						t.wide("repaired", f.Key, f.Text)
 					}
 					for _, f := range r.Stuck {
-						t.wide("stuck", f.Key, f.Text)
+						t.wide("stuck", f.Keys(), f.Text)
 					}
 					for _, f := range r.Lacking {
 						t.wide("waiting", f.Keys(), f.Text)

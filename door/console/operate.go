@@ -112,7 +112,7 @@ func (v *visit) auditJobs() error {
 		said += "; some wait for somebody who is not there: " + done.Lacking[0].Text
 	}
 	if n := len(done.Stuck); n > 0 {
-		return v.redirectSaying(to, verbIs(n, "thing")+" stuck. "+done.Stuck[0].Key+": "+domain.PlainText(done.Stuck[0].Text, maxPlain), true)
+		return v.redirectSaying(to, verbIs(n, "thing")+" stuck. "+done.Stuck[0].Keys()+": "+domain.PlainText(done.Stuck[0].Text, maxPlain), true)
 	}
 	if done.Partial {
 		said += " (of the oldest: there was no time for all)"
