@@ -101,12 +101,16 @@ func (p *publisher) takes(ctx context.Context) error {
 }
 
 // Check reports whether messages can be stored in these streams, or all. A stream
-// that took what was published last is believed; one that did not is tried.
+// that took what was published last is believed; one that did not is tried. Of streams that are named
+// each is told what is its own.
 func (l *Log) Check(ctx context.Context, streams ...domain.StreamName) error {
-	if err := cmp.Or(l.unwritable(), l.remade()); err != nil {
+	if err := l.unwritable(); err != nil {
 		return err
 	}
 	if len(streams) == 0 {
+		if err := l.remade(); err != nil {
+			return err
+		}
 		streams = []domain.StreamName{domain.AggregateEvents, domain.WorkflowCommands, domain.WorkflowEvents}
 	}
 	return eachTakes(ctx, streams, func(name domain.StreamName) error {
@@ -114,7 +118,7 @@ func (l *Log) Check(ctx context.Context, streams ...domain.StreamName) error {
 		if err == nil {
 			err = l.keep(ctx, "look at stream "+string(name), func(ctx context.Context) error {
 				_, other, err := l.look(ctx, name)
-				return cmp.Or(err, other)
+				return cmp.Or(err, other, l.remadeFor(name))
 			})
 		}
 		if p := l.publishers[name]; err == nil && p != nil {

@@ -32,9 +32,9 @@ type Log struct {
 	replicated bool
 	publishers map[domain.StreamName]*publisher
 	origins    map[domain.StreamName]*origin
-	others     atomic.Pointer[string] // see remade
-	goneOn     atomic.Bool            // another node has gone on with streams that have less
-	latched    atomic.Pointer[error]  // why the embedded server can write nothing
+	others     atomic.Pointer[strange] // see remade
+	goneOn     atomic.Bool             // another node has gone on with streams that have less
+	latched    atomic.Pointer[error]   // why the embedded server can write nothing
 
 	closing sync.Once
 	gone    chan struct{} // closed by Close

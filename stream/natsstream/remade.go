@@ -53,18 +53,37 @@ func (l *Log) Had(name domain.StreamName, created time.Time, last uint64) {
 	}
 }
 
-// remade is why nothing is stored any more in a stream that is another; nil while
-// none is.
+// strange is the first stream that was found to be another, and how that shows.
+type strange struct {
+	name domain.StreamName
+	what string
+}
+
+// remade is why nothing is stored any more, in any stream, as one is another; nil while none is.
 func (l *Log) remade() error {
-	what := l.others.Load()
-	switch {
-	case what == nil:
+	first := l.others.Load()
+	if first == nil {
 		return nil
-	case l.goneOn.Load(): // to put back what there was would lose what that node has taken since
-		return domain.Unavailablef("%s; another node has gone on with the streams as they are: restart this one", *what)
+	}
+	return l.refuses(first.what)
+}
+
+// remadeFor is [Log.remade] as it concerns one stream: what ails another one is that one's.
+func (l *Log) remadeFor(name domain.StreamName) error {
+	first := l.others.Load()
+	if first == nil || first.name == name {
+		return l.remade()
+	}
+	return domain.Unavailablef("stream %s takes nothing from this node while stream %s is not what it was", name, first.name)
+}
+
+// refuses says what is to be done about a stream that is another.
+func (l *Log) refuses(what string) error {
+	if l.goneOn.Load() { // to put back what there was would lose what that node has taken since
+		return domain.Unavailablef("%s; another node has gone on with the streams as they are: restart this one", what)
 	}
 	return domain.Unavailablef("%s: sagas would pass over what it takes now; give the nodes the streams that they had and restart all of them; "+
-		"only where these are lost, the first one with --accept-loss", *what)
+		"only where these are lost, the first one with --accept-loss", what)
 }
 
 // look asks a stream what it has; other is why it is not the one that was opened, or has lost
@@ -86,7 +105,7 @@ func (l *Log) same(name domain.StreamName, info *jetstream.StreamInfo, had uint6
 	case o == nil: // it is being opened
 		return nil
 	case !info.Created.Equal(o.created):
-		return l.other("stream %s was made anew at %s", name, info.Created.UTC().Format(time.RFC3339))
+		return l.other(name, "was made anew at %s", info.Created.UTC().Format(time.RFC3339))
 	case info.State.LastSeq >= had:
 		o.raise(info.State.LastSeq)
 		return nil
@@ -98,15 +117,16 @@ func (l *Log) same(name domain.StreamName, info *jetstream.StreamInfo, had uint6
 		return domain.Unavailablef("stream %s ends at %d, and had %d messages: one of its NATS servers is behind, or they have lost what they had",
 			name, info.State.LastSeq, had)
 	}
-	return l.other("stream %s ends at %d, and had %d messages", name, info.State.LastSeq, had)
+	return l.other(name, "ends at %d, and had %d messages", info.State.LastSeq, had)
 }
 
-func (l *Log) other(format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	if l.others.CompareAndSwap(nil, &text) {
+// other notes that a stream is another, and returns why nothing is stored there.
+func (l *Log) other(name domain.StreamName, format string, args ...any) error {
+	text := "stream " + string(name) + " " + fmt.Sprintf(format, args...)
+	if l.others.CompareAndSwap(nil, &strange{name, text}) {
 		l.cfg.Logger.Error("the event streams take nothing more from this node", "err", l.remade())
 	}
-	return l.remade()
+	return l.refuses(text)
 }
 
 // behind looks at the number that a stream gave to what it stored (the last one, of
@@ -128,7 +148,7 @@ func (p *publisher) behind(ctx context.Context, a stored, had uint64) error {
 	case p.l.cfg.MayLose:
 		return other
 	}
-	return p.l.other("stream %s ended at %d, and had %d messages", p.name, first, had) // also where it has more by now
+	return p.l.other(p.name, "ended at %d, and had %d messages", first, had) // also where it has more by now
 }
 
 // watch looks at the streams whenever their server was away, until the log is closed: one that came

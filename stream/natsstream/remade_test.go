@@ -266,3 +266,18 @@ func TestAnotherNodeHasGoneOnWithLess(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatAilsAStreamIsItsOwn: nothing is stored in any while one is another, and of each stream it is told why.
+func TestWhatAilsAStreamIsItsOwn(t *testing.T) {
+	t.Parallel()
+	b := run(t, server.Options{})
+	l := open(t, natsstream.Config{URL: b.url, Replicas: 1, SyncDeclared: true})
+	publish(t, l, event(1))
+	remake(t, b.url, 0)
+	wantRemade(t, "of itself", l.Check(t.Context(), domain.AggregateEvents))
+	const want = "stream WORKFLOW_COMMANDS takes nothing from this node while stream AGGREGATE_EVENTS is not what it was"
+	if err := l.Check(t.Context(), domain.WorkflowCommands); !errors.Is(err, domain.ErrUnavailable) || err.Error() != want {
+		t.Errorf("of another: got %v", err)
+	}
+	wantRemade(t, "of all", l.Check(t.Context()))
+}
