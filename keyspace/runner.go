@@ -1,6 +1,8 @@
 package keyspace
 
 import (
+	"strconv"
+
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 )
@@ -16,4 +18,21 @@ func decideLeaveWorker(_ *Request, c *Change, seen Seen) (Outcome, error) {
 		return Outcome{}, domain.Conflictf("%s is the worker %s, which leaves by itself; the node writes its record", c.Key, name)
 	}
 	return Outcome{Guards: []string{layout.RunnerWorker}}, nil
+}
+
+// RunnerNeeds are the fields of a runner's record that [MayTakeFor] needs.
+var RunnerNeeds = []string{layout.RunnerWorker, layout.RunnerActor}
+
+// MayTakeFor refuses to take what only one runner may from its queue, where that runner is a worker of another
+// actor, or of nobody: who comes to the number of one that is not listed need not be the one that was meant.
+//
+// Errors: [domain.ErrForbidden].
+func MayTakeFor(id domain.RunnerID, who domain.ActorID, seen Seen) error {
+	switch worker := seen.get(layout.RunnerWorker); {
+	case worker != "" && seen.get(layout.RunnerActor) != strconv.FormatUint(uint64(who), 10):
+		return domain.Forbiddenf("what is for runner %d alone is taken by the worker %s of its actor, and that is not actor %d", id, worker, who)
+	case !seen.There && id.OfWorker():
+		return domain.Forbiddenf("what is for runner %d alone is a worker's, and none of that number is listed; see `ramet runner list`", id)
+	}
+	return nil
 }

@@ -41,6 +41,14 @@ func OfRunner(t domain.ScriptType, r domain.RunnerID) string {
 	return OfType(t) + forRunner + strconv.FormatUint(uint64(r), 10)
 }
 
+// RunnerOf is the runner whose own jobs a queue has; ok is false for other lists.
+func RunnerOf(list string) (r domain.RunnerID, ok bool) {
+	rest, found := strings.CutPrefix(list, JobPrefix)
+	_, number, pinned := strings.Cut(rest, forRunner)
+	n, err := strconv.ParseUint(number, 10, 32)
+	return domain.RunnerID(n), found && pinned && err == nil
+}
+
 func withPriority(group string, p int) string { return group + priority + strconv.Itoa(p) }
 
 // ByPriority are the lists of a group that jobs are put on, those of higher priority

@@ -80,6 +80,17 @@ func TestByPriority(t *testing.T) {
 	}
 }
 
+func TestRunnerOf(t *testing.T) {
+	if r, ok := queue.RunnerOf(queue.OfRunner("v", 4183842651)); r != 4183842651 || !ok {
+		t.Errorf("got %d, %v", r, ok)
+	}
+	for _, list := range []string{"queue:v", "queue:runner7", "queue:v:runner", "queue:v:runner7:p3", "v:runner7", "queue:v:p3"} {
+		if r, ok := queue.RunnerOf(list); ok {
+			t.Errorf("%s: got %d", list, r)
+		}
+	}
+}
+
 func TestItems(t *testing.T) {
 	for list, want := range map[string]string{queue.Circle("friends"): "x", "queue:v": "rhai_task_details:x"} {
 		if got := queue.ItemFor(list, "rhai_task_details:x"); got != want {

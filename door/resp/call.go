@@ -7,6 +7,8 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/keyspace"
+	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // call is one command being done on a sheet.
@@ -227,6 +229,9 @@ func (x *call) takeItem(key string, left bool) (item string, ok bool, err error)
 		if held, err := x.heldBack(key); held || err != nil {
 			return "", false, err
 		}
+		if err := x.mayTakeFor(key); err != nil {
+			return "", false, err
+		}
 	}
 	for {
 		item, there, err := x.s.first(l, left)
@@ -271,6 +276,27 @@ func (x *call) askItem(kind *keyspace.Kind, rule *keyspace.Rule, list, item stri
 		return keyspace.Outcome{}, nil
 	}
 	return out, err
+}
+
+// mayTakeFor refuses the queue of a runner that is somebody else's.
+func (x *call) mayTakeFor(list string) error {
+	id, ok := queue.RunnerOf(list)
+	if !ok {
+		return nil
+	}
+	l, err := x.s.as(layout.Runner(id), board.KindRecord)
+	if err != nil {
+		return err
+	}
+	if err := x.s.load(l, keyspace.RunnerNeeds...); err != nil {
+		return err
+	}
+	there, err := x.s.recordThere(l)
+	if err != nil {
+		return err
+	}
+	x.s.pin(l, layout.RunnerActor)
+	return keyspace.MayTakeFor(id, x.c.who.Actor, keyspace.Seen{Fields: l, There: there})
 }
 
 // heldBack reports whether a ban, or a limit of 0, lets nothing be taken from a

@@ -19,6 +19,7 @@ import (
 	"github.com/ramet-run/ramet/door/resp"
 	"github.com/ramet-run/ramet/flow"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/work"
 )
@@ -653,6 +654,35 @@ func TestWhoMayWriteForOthers(t *testing.T) {
 	op.refused("CONFLICT runner:7 is the worker good", "DEL", "runner:7")
 	op.refused("NOPERM", "HSET", "runner:7", "worker", "evil")
 	op.refused("CONFLICT", "HSET", "runner:7", "address", "x")
+}
+
+// TestAQueueOfOneRunnerIsItsOwn where that is a worker: its jobs are for it alone, by the number of the worker too that
+// is not listed, which other names come to. A runner of others with a small number needs no record.
+func TestAQueueOfOneRunnerIsItsOwn(t *testing.T) {
+	r := newRig(t)
+	a, e := r.as(admin), r.as(executor)
+	listed, gone := domain.Worker{Context: 7, Actor: executor, Name: "good"}.RunnerID(), domain.Worker{Context: 7, Actor: executor, Name: "away"}.RunnerID()
+	set := func(actor domain.ActorID) {
+		b := board.Batch{Space: 7}
+		b.Set(layout.Runner(listed), board.Field{Name: layout.RunnerWorker, Value: "good"}, board.Field{Name: layout.RunnerActor, Value: fmt.Sprint(actor)})
+		if err := r.board.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(admin)
+	for i, id := range []domain.RunnerID{listed, gone, 7} {
+		key := fmt.Sprintf("job:10:%d", i+1)
+		a.want("3", "HSET", key, "script", "x", "script_type", "v", "for_runner", fmt.Sprint(id))
+		a.want("1", "LPUSH", queue.OfRunner("v", id), key)
+	}
+	e.refused("NOPERM what is for runner "+fmt.Sprint(listed)+" alone is taken by the worker good of its actor", "RPOP", queue.OfRunner("v", listed))
+	e.refused("NOPERM", "LMOVE", queue.OfRunner("v", listed), "queue:v", "LEFT", "LEFT")
+	e.refused("NOPERM", "BRPOP", "queue:v", queue.OfRunner("v", listed), "1")
+	e.refused(fmt.Sprintf("NOPERM what is for runner %d alone is a worker's, and none of that number is listed", gone), "RPOP", queue.OfRunner("v", gone))
+	e.want("job:10:3", "RPOP", "queue:v:runner7")
+	a.want("1", "LLEN", queue.OfRunner("v", listed))
+	set(executor)
+	e.want("job:10:1", "RPOP", queue.OfRunner("v", listed))
 }
 
 func TestSecretsAreHidden(t *testing.T) {
