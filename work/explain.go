@@ -271,7 +271,7 @@ func (e *Engine) explainLeased(ctx context.Context, space board.Space, j *domain
 		x.Text = fmt.Sprintf("%s took it for attempt %d and is gone, paused or cut off: its lease ran out at %s, "+
 			"and the job waits for a node that takes it back", l.Owner, l.Token, l.Until.UTC().Format(time.RFC3339))
 	}
-	left, err := e.hasLeft(ctx, space, l)
+	left, _, err := e.hasLeft(ctx, space, l)
 	if err != nil {
 		return x, err
 	}
@@ -310,14 +310,19 @@ func workerOf(space board.Space, owner string) (w domain.Worker, is bool) {
 }
 
 // hasLeft reports whether a lease that holds is a worker's which is listed no more: nobody
-// renews it, as far as anybody knows.
-func (e *Engine) hasLeft(ctx context.Context, space board.Space, l board.Lease) (bool, error) {
+// renews it, as far as anybody knows. still guards a commit that is to be only while that is so.
+func (e *Engine) hasLeft(ctx context.Context, space board.Space, l board.Lease) (left bool, still func(*board.Batch), err error) {
 	w, is := workerOf(space, l.Owner)
 	if !is || l.Over() {
-		return false, nil
+		return false, nil, nil
 	}
-	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.RunnerWorker}, layout.Runner(w.RunnerID())))
-	return err == nil && recs[0].Get(layout.RunnerWorker) != w.Name, err
+	key := layout.Runner(w.RunnerID())
+	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.RunnerWorker}, key))
+	if err != nil {
+		return false, nil, err
+	}
+	listed := recs[0].Get(layout.RunnerWorker)
+	return listed != w.Name, func(b *board.Batch) { b.Equal(key, layout.RunnerWorker, listed).Held(l.Item, l.Owner, l.Token) }, nil
 }
 
 func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domain.Job, rec board.Record, x explained) (explained, error) {

@@ -104,11 +104,54 @@ func TestExplainTellsThatAWorkerHasLeft(t *testing.T) {
 		if x.NextMs == 0 || !strings.HasPrefix(x.Text, "actor:7/a has attempt 1, and is not among the workers any more") || !strings.Contains(x.Text, at) {
 			t.Errorf("when it has left: %s", x.Text)
 		}
-		if err := second(r.engine.Cancel(t.Context(), tenant, key(1), 1)); err != nil {
+	})
+}
+
+// TestACancelledJobWhoseWorkerHasLeftEnds at once, whichever was first; one of whose worker nobody has heard for long
+// and that was cancelled before ends with its lease.
+func TestACancelledJobWhoseWorkerHasLeftEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0) // makes the type known
+		r.submit(mail(1, "x"), mail(2, "x"), mail(3, "x"))
+		h.claim(3, 0)
+		for id := range domain.JobID(2) {
+			if err := second(r.engine.Cancel(t.Context(), tenant, key(id+1), 1)); err != nil {
+				t.Fatal(err)
+			}
+			if j := r.show(id + 1); j.Status != domain.JobStarted {
+				t.Errorf("while its worker is there: got %s", j.Status)
+			}
+		}
+		b := board.Batch{Space: layout.SpaceOf(tenant)}
+		if err := r.board.Commit(t.Context(), *b.Delete(layout.Runner(h.Worker.RunnerID()))); err != nil { // as if it had expired
 			t.Fatal(err)
 		}
 		if x := r.standingOf(1); !strings.HasSuffix(x.Text, "; it has not been told to stop, and the job ends as cancelled then") {
-			t.Errorf("when it is cancelled: %s", x.Text)
+			t.Errorf("when it is listed no more: %s", x.Text)
+		}
+		time.Sleep(11 * time.Second)
+		h.claim(1, 0) // it is listed again
+		if err := r.engine.Leave(t.Context(), h.Worker); err != nil {
+			t.Fatal(err)
+		}
+		for id := range domain.JobID(2) {
+			if j := r.show(id + 1); j.Reason != domain.ReasonCancelled {
+				t.Errorf("job %d, when its worker has left: got %s %q", id+1, j.Status, j.Reason)
+			}
+		}
+		if j := r.show(3); j.Status != domain.JobStarted {
+			t.Errorf("what was not cancelled: got %s", j.Status)
+		}
+		if err := second(r.engine.Cancel(t.Context(), tenant, key(3), 1)); err != nil {
+			t.Fatal(err)
+		}
+		if j := r.show(3); j.Status != domain.JobError || j.Reason != domain.ReasonCancelled {
+			t.Errorf("cancelled when its worker has left: got %s %q", j.Status, j.Reason)
+		}
+		if _, held, err := r.board.LeaseOf(t.Context(), layout.SpaceOf(tenant), "job:1:3"); held || err != nil {
+			t.Errorf("its lease: %v, %v", held, err)
 		}
 	})
 }

@@ -110,8 +110,8 @@ func cancelled(by string) ending {
 	return ending{status: domain.JobError, reason: domain.ReasonCancelled, text: domain.CancelledText(by)}
 }
 
-// Cancel ends a job that waits or is queued at once; one that runs is told to
-// stop, which its holder hears at once where it listens, else with its next
+// Cancel ends a job that waits or is queued at once, and one whose worker has left; one that
+// runs is told to stop, which its holder hears at once where it listens, else with its next
 // renewal. Cancelling twice is no error.
 //
 // Errors: [domain.ErrNotFound]; [domain.ErrConflict] when the job has ended
@@ -137,6 +137,29 @@ func (e *Engine) Cancel(ctx context.Context, tenant domain.TenantID, key domain.
 	return nil, domain.Unavailablef("job %q changes too quickly; try again", key)
 }
 
+// endLeft ends a job that is cancelled, where its worker has left: there is nobody who would have to stop,
+// and the rest of the lease need not be waited for.
+func (e *Engine) endLeft(ctx context.Context, space board.Space, j *domain.Job, who string) (ended bool, err error) {
+	key := j.Key().String()
+	l, ok, err := e.board.LeaseOf(ctx, space, key)
+	if err != nil || !ok {
+		return false, err
+	}
+	left, still, err := e.hasLeft(ctx, space, l)
+	if err != nil || !left {
+		return false, err
+	}
+	b := board.Batch{Space: space}
+	still(&b)
+	b.Equal(key, layout.JobStatus, string(j.Status))
+	asRead(&b, j, layout.JobAttempt)
+	e.end(ctx, &b, j, cancelled(who), e.board.Now())
+	if err := e.board.Commit(ctx, *b.Release(key)); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
 // cancelledBefore returns a job that has ended, if that was by a cancel: the
 // answer to the first one may have been lost.
 func (e *Engine) cancelledBefore(ctx context.Context, space board.Space, key domain.JobKey) (*domain.Job, error) {
@@ -155,6 +178,9 @@ func (e *Engine) askToStop(ctx context.Context, space board.Space, key domain.Jo
 	}
 	if j.LeaseOwner == "" || j.Final() {
 		return errHeld // it was let go between
+	}
+	if ended, err := e.endLeft(ctx, space, j, who); ended || err != nil {
+		return err
 	}
 	b := board.Batch{Space: space}
 	b.Equal(key.String(), layout.JobLeaseOwner, j.LeaseOwner)

@@ -176,7 +176,7 @@ func (e *Engine) enlist(ctx context.Context, w domain.Worker, fields []board.Fie
 }
 
 // Leave takes a worker that stops off the list of runners. What it has still goes to others when
-// its leases have run out. One that is not listed has nothing to leave, whoever else has its id.
+// its leases have run out; what was cancelled and it has not been told of ends now. One that is not listed has nothing to leave, whoever else has its id.
 //
 // Errors: [domain.ErrInvalid], [domain.ErrUnavailable].
 func (e *Engine) Leave(ctx context.Context, w domain.Worker) error {
@@ -185,8 +185,39 @@ func (e *Engine) Leave(ctx context.Context, w domain.Worker) error {
 	}
 	e.workers.forget(w)
 	b := ownRecord(w)
-	if err := e.board.Commit(ctx, *b.Delete(layout.Runner(w.RunnerID()))); !errors.Is(err, domain.ErrConflict) {
+	if err := e.board.Commit(ctx, *b.Delete(layout.Runner(w.RunnerID()))); errors.Is(err, domain.ErrConflict) {
+		return nil
+	} else if err != nil {
 		return err
+	}
+	return e.endUntold(ctx, w)
+}
+
+// endUntold ends the jobs of a worker that has left which are to stop and of which it has not heard.
+func (e *Engine) endUntold(ctx context.Context, w domain.Worker) error {
+	space := layout.SpaceOf(w.Context)
+	recs, err := e.board.Get(ctx, 0, layout.Told(w.Owner()))
+	if err != nil {
+		return err
+	}
+	for _, f := range recs[0] {
+		item, ours := strings.CutPrefix(f.Name, toldField(space, ""))
+		key, err := domain.ParseJobKey(item)
+		if !ours || err != nil {
+			continue // another context's, where it is another worker
+		}
+		j, err := e.loadAny(ctx, space, key)
+		if errors.Is(err, domain.ErrNotFound) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if j.LeaseOwner != w.Owner() || j.Cancel == "" || j.Final() {
+			continue // it ended, or has begun again elsewhere
+		}
+		if _, err := e.endLeft(ctx, space, j, j.Cancel); unlessConflict(err) != nil {
+			return err
+		}
 	}
 	return nil
 }
