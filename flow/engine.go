@@ -128,6 +128,12 @@ func New(b board.Board, w *work.Engine, cfg Config) *Engine {
 	if cfg.Observer == nil {
 		cfg.Observer = nobody{}
 	}
+	if cfg.Names != nil {
+		cfg.Names = boundNames{cfg.Names}
+	}
+	if cfg.Records != nil {
+		cfg.Records = boundRecords{cfg.Records}
+	}
 	cfg.Lease = cmp.Or(cfg.Lease, domain.DefaultLease)
 	e := &Engine{board: b, work: w, cfg: cfg, log: cfg.Logger, plans: map[string]*Plan{}, prepared: map[string]*prepared{}, eval: evalWhen,
 		spread: spreading{whole: wholeSteps, record: recordSteps, commit: commitSteps}}

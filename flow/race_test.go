@@ -245,6 +245,50 @@ func (n *silentNames) Holder(ctx context.Context, _ archive.Name) (string, error
 	return "", ctx.Err()
 }
 
+// silentRecords are those of an archive that does not answer.
+type silentRecords struct{}
+
+func (silentRecords) Get(ctx context.Context, _ domain.TenantID, _ string, _ int64) (archive.Record, error) {
+	<-ctx.Done()
+	return archive.Record{}, ctx.Err()
+}
+
+func (silentRecords) Put(ctx context.Context, _ []archive.Record) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (silentRecords) Release(ctx context.Context, _ archive.Name, _ string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestASilentArchiveHoldsUpNobodyForLong: whatever the engine asks it ends in the archive's time, and says that it was silent.
+func TestASilentArchiveHoldsUpNobodyForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigOn(t, memboard.Open(), flow.Config{Names: &silentNames{}, Records: silentRecords{}})
+		for name, ask := range map[string]func(context.Context) error{
+			"named": func(ctx context.Context) error { return second(r.flows.Named(ctx, tenant, "b", []string{"t"})) },
+			"end":   func(ctx context.Context) error { return second(r.flows.ArchivedEnd(ctx, tenant, "flow:7")) },
+			"start again": func(ctx context.Context) error {
+				return second(r.flows.Act(ctx, tenant, 7, flow.Order{Verb: flow.OrderRetry, By: 1}))
+			},
+			"rerun": func(ctx context.Context) error { return second(r.flows.Rerun(ctx, tenant, 7, flow.Rerun{})) },
+		} {
+			ctx, cancel := context.WithTimeout(r.ctx, time.Hour)
+			began := time.Now()
+			err := ask(ctx)
+			if took := time.Since(began); took > time.Minute || !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "the archive has not answered within") {
+				t.Errorf("%s: took %v and got %v", name, took, err)
+			}
+			cancel()
+		}
+		r.stop()
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
 func TestASilentArchiveHoldsUpNoSubmitForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var names silentNames

@@ -13,12 +13,8 @@ import (
 
 // This file removes flows by request.
 
-const (
-	// archiveWithin bounds one call of the archive: a keeper has more to do.
-	archiveWithin = 5 * time.Second
-	// archiveAgain is when a flow is looked at again that the archive must have first.
-	archiveAgain = 2 * time.Second
-)
+// archiveAgain is when a flow is looked at again that the archive must have first.
+const archiveAgain = 2 * time.Second
 
 // remove removes a flow that has ended, by request: its record goes to the archive
 // before it goes from the board, with its jobs. Its name stays taken there, unless

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -114,14 +115,12 @@ func (s *submission) archived(ctx context.Context, i int) error {
 	if s.silent != nil {
 		return s.silent
 	}
-	asking, cancel := context.WithTimeout(ctx, archiveWithin)
-	defer cancel()
-	key, err := s.e.cfg.Names.Holder(asking, name)
+	key, err := s.e.cfg.Names.Holder(ctx, name)
 	switch {
 	case errors.Is(err, domain.ErrNotFound):
 		return nil
-	case err != nil && asking.Err() != nil && ctx.Err() == nil:
-		s.silent = domain.Unavailablef("the archive has not said within %s whether it has a flow %s of blueprint %q", archiveWithin, name.Trigger, name.Blueprint)
+	case errors.As(err, new(*archiveSilence)):
+		s.silent = fmt.Errorf("look whether the archive has a flow %s of blueprint %q: %w", name.Trigger, name.Blueprint, err)
 		return s.silent
 	case err != nil:
 		return err
