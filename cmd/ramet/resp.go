@@ -43,7 +43,7 @@ func (p *parts) openRESP(cert, key string) (address string, err error) {
 	}
 	var ln net.Listener
 	if path, local := strings.CutPrefix(p.resp, socketPrefix); local {
-		ln, err = http.ListenSocket(path, nil)
+		ln, err = http.ListenSocket(path, p.log, nil)
 	} else {
 		ln, err = http.ListenTCP(p.resp, cert, key)
 	}

@@ -85,7 +85,7 @@ func serveOne(ctx context.Context, o *cli.ServeOptions, dev *development) error 
 // answers there: a node that finds another one leaves that one's cookie alone.
 // And it is there before the socket is, for who can connect reads it at once.
 func (p *parts) listenLocally(socket, dataDir string) (net.Listener, error) {
-	return http.ListenSocket(socket, func() error { return p.cookie.Save(dataDir) })
+	return http.ListenSocket(socket, p.log, func() error { return p.cookie.Save(dataDir) })
 }
 
 func closeAll(listeners []net.Listener) error {

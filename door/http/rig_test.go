@@ -249,7 +249,7 @@ func (r *rig) listenSocket() string {
 		r.Fatal(err)
 	}
 	path := filepath.Join(dir, "s")
-	ln, err := http.ListenSocket(path, nil)
+	ln, err := http.ListenSocket(path, nil, nil)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	nethttp "net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -109,11 +110,15 @@ func ListenTCP(address, cert, key string) (net.Listener, error) {
 // ListenSocket listens on a local socket that only its owner can open. What a
 // dead node left there is removed. What must be there before anybody can
 // connect is made by first, which is called when the place is free; nil makes
-// nothing.
+// nothing. A socket that is deleted while it is listened at is made anew, which
+// log says; nil says nothing.
 //
 // Errors: [domain.ErrConflict] when somebody answers there already;
 // [domain.ErrUnavailable]; those of first.
-func ListenSocket(path string, first func() error) (net.Listener, error) {
+func ListenSocket(path string, log *slog.Logger, first func() error) (net.Listener, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		c.Close()
 		return nil, domain.Conflictf("a node answers at %s already; stop it, or choose another data folder", path)
@@ -129,40 +134,116 @@ func ListenSocket(path string, first func() error) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return nil, domain.Unavailablef("listen on the local socket: %v", err)
+		return nil, domain.Unavailablef("look at the folder of the local socket: %v", err)
 	}
-	ln.SetUnlinkOnClose(false) // that would remove whatever lies there by then
-	made, err := os.Lstat(path)
-	if err != nil {
-		ln.Close()
-		return nil, domain.Unavailablef("look at the local socket: %v", err)
-	}
-	socket := &socketListener{UnixListener: ln, path: path, made: made}
-	// The folder is 0700 and the peer is checked; this is for those who look.
-	if err := os.Chmod(path, 0o600); err != nil {
-		socket.Close()
-		return nil, domain.Unavailablef("protect the local socket: %v", err)
+	socket := &socketListener{path: path, log: log, folder: folder, every: socketEvery}
+	if err := socket.listen(); err != nil {
+		folder.Close()
+		return nil, err
 	}
 	return socket, nil
 }
 
+// socketEvery is how often it is looked whether a local socket is still where it was made.
+const socketEvery = 2 * time.Second
+
 // socketListener removes its socket when it is closed, and nobody else's: where the
-// data folder was moved, another node may listen at the path by then.
+// data folder was moved, another node may listen at the path by then. One that was deleted is made
+// anew: nobody could reach the node any more, and nothing would say so.
 type socketListener struct {
-	*net.UnixListener
 	path   string
-	made   fs.FileInfo
-	remove sync.Once // what was removed may be another's the next time, and look the same
+	log    *slog.Logger
+	folder *os.File      // where it lies; open, so that no other folder looks like it
+	every  time.Duration // [socketEvery]
+
+	mu     sync.Mutex
+	at     *net.UnixListener
+	made   fs.FileInfo // the socket
+	closed bool
 }
+
+// listen makes the socket.
+//
+// Errors: [domain.ErrUnavailable].
+func (l *socketListener) listen() error {
+	at, err := net.ListenUnix("unix", &net.UnixAddr{Name: l.path, Net: "unix"})
+	if err != nil {
+		return domain.Unavailablef("listen on the local socket: %v", err)
+	}
+	at.SetUnlinkOnClose(false) // that would remove whatever lies there by then
+	made, err := os.Lstat(l.path)
+	if err != nil {
+		at.Close()
+		return domain.Unavailablef("look at the local socket: %v", err)
+	}
+	l.at, l.made = at, made
+	// The folder is 0700 and the peer is checked; this is for those who look.
+	if err := os.Chmod(l.path, 0o600); err != nil {
+		l.end()
+		return domain.Unavailablef("protect the local socket: %v", err)
+	}
+	return nil
+}
+
+// Accept waits for the next connection, and looks after the socket meanwhile.
+func (l *socketListener) Accept() (net.Conn, error) {
+	for {
+		l.mu.Lock()
+		at := l.at
+		err := at.SetDeadline(time.Now().Add(l.every))
+		l.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		c, err := at.Accept()
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return c, err
+		}
+		l.keep()
+	}
+}
+
+// keep makes the socket anew where it was deleted. Where its folder was moved it is none of this node's any more.
+func (l *socketListener) keep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, err := os.Lstat(l.path); l.closed || !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	was, err := l.folder.Stat()
+	if is, err2 := os.Stat(filepath.Dir(l.path)); err != nil || err2 != nil || !os.SameFile(was, is) {
+		return
+	}
+	old := l.at
+	if err := l.listen(); err != nil {
+		l.at = old // it is tried again
+		l.log.Error("the local socket was deleted, and cannot be made anew", "socket", l.path, "err", err)
+		return
+	}
+	old.Close()
+	l.log.Warn("the local socket was deleted while the node ran; it was made anew", "socket", l.path)
+}
+
+// Addr is where it listens.
+func (l *socketListener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
 
 // Close removes the socket first: as long as this one answers, no other node takes its place.
 func (l *socketListener) Close() error {
-	l.remove.Do(func() {
-		if is, err := os.Lstat(l.path); err == nil && os.SameFile(l.made, is) {
-			os.Remove(l.path)
-		}
-	})
-	return l.UnixListener.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed { // what was removed may be another's the next time, and look the same
+		return net.ErrClosed
+	}
+	l.closed = true
+	l.folder.Close()
+	return l.end()
+}
+
+func (l *socketListener) end() error {
+	if is, err := os.Lstat(l.path); err == nil && os.SameFile(l.made, is) {
+		os.Remove(l.path)
+	}
+	return l.at.Close()
 }

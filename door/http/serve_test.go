@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/client"
@@ -45,14 +47,14 @@ func TestTheSocketActsAsTheOperator(t *testing.T) {
 func TestASecondNodeOnTheSameSocket(t *testing.T) {
 	r := newRig(t)
 	path := r.listenSocket()
-	if _, err := http.ListenSocket(path, nil); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "answers") {
+	if _, err := http.ListenSocket(path, nil, nil); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "answers") {
 		t.Errorf("got %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := http.ListenSocket(file, nil); !errors.Is(err, domain.ErrConflict) {
+	if _, err := http.ListenSocket(file, nil, nil); !errors.Is(err, domain.ErrConflict) {
 		t.Errorf("a file in the way: got %v", err)
 	}
 	// What a dead node left is no hindrance.
@@ -63,7 +65,7 @@ func TestASecondNodeOnTheSameSocket(t *testing.T) {
 	}
 	ln.(*net.UnixListener).SetUnlinkOnClose(false)
 	ln.Close()
-	ln, err = http.ListenSocket(dead, nil)
+	ln, err = http.ListenSocket(dead, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func TestANodeRemovesOnlyItsOwnSocket(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		ln, err := http.ListenSocket(path, nil)
+		ln, err := http.ListenSocket(path, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,6 +116,60 @@ func TestANodeRemovesOnlyItsOwnSocket(t *testing.T) {
 	}
 }
 
+// TestASocketThatIsDeletedIsMadeAnew where it was; one whose folder was moved is nobody's any more, also where
+// another folder lies there.
+func TestASocketThatIsDeletedIsMadeAnew(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	path := filepath.Join(dir, "socket")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var told testwait.Log
+	ln, err := http.ListenSocket(path, slog.New(slog.NewTextHandler(&told, nil)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	http.LookEvery(ln, time.Millisecond)
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				ended <- err
+				return
+			}
+			c.Close()
+		}
+	}()
+	for range 2 {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		testwait.Until(t, "the socket is there again", func() bool {
+			c, err := net.Dial("unix", path)
+			if err == nil {
+				c.Close()
+			}
+			return err == nil
+		})
+		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("got %v, %v", st, err)
+		}
+	}
+	told.Await(t, "it was made anew", 2)
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	http.KeepSocket(ln)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in another folder: %v", err)
+	}
+	ln.Close()
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
 // Who can connect finds what is made first; a node that is there already keeps its own.
 func TestWhatIsMadeBeforeASocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
@@ -127,15 +183,15 @@ func TestWhatIsMadeBeforeASocket(t *testing.T) {
 		return nil
 	}
 	broken := errors.New("the disk is full")
-	if _, err := http.ListenSocket(path, func() error { return broken }); !errors.Is(err, broken) {
+	if _, err := http.ListenSocket(path, nil, func() error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v, want %v", err, broken)
 	}
-	ln, err := http.ListenSocket(path, first)
+	ln, err := http.ListenSocket(path, nil, first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	if _, err := http.ListenSocket(path, first); !errors.Is(err, domain.ErrConflict) || made != 1 {
+	if _, err := http.ListenSocket(path, nil, first); !errors.Is(err, domain.ErrConflict) || made != 1 {
 		t.Errorf("got %v, made %d times, want a conflict and once", err, made)
 	}
 }
