@@ -205,7 +205,7 @@ func suspendedText(s *domain.Suspension) string {
 		text += " for the signal " + joinSome(s.Signals)
 	}
 	if len(s.Prerequisites) > 0 {
-		text += " for the prerequisite " + joinSome(shown(s.Prerequisites))
+		text += " for the prerequisite " + joinSome(s.Prerequisites)
 	}
 	if len(s.Children) > 0 {
 		text += " for the end of " + joinSome(s.Children)
@@ -233,7 +233,7 @@ func (e *Engine) explainSuspended(ctx context.Context, space board.Space, j *dom
 	if err != nil || !came && len(j.Suspended.Prerequisites) == 0 {
 		return x, err
 	}
-	kind, text := layout.AlarmPrereq, "nothing looks any more for what its script waits for: "+joinSome(shown(j.Suspended.Prerequisites))
+	kind, text := layout.AlarmPrereq, "nothing looks any more for what its script waits for: "+joinSome(j.Suspended.Prerequisites)
 	if came {
 		kind, text = layout.AlarmCalled, "what its script has called has ended, and it was not told: "+joinSome(j.Suspended.Children)
 	}

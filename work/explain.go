@@ -342,7 +342,7 @@ func (e *Engine) explainWaiting(ctx context.Context, space board.Space, j *domai
 		}
 		if set {
 			found++
-			x.WaitsFor = append(x.WaitsFor, shown(names)...)
+			x.WaitsFor = append(x.WaitsFor, names...)
 			x.NextMs = at.UnixMilli()
 		}
 	}

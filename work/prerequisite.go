@@ -71,6 +71,10 @@ func validatePrerequisites(list []string) error {
 }
 
 func validatePrerequisite(p string) error {
+	if domain.LoginIn(p) { // names that people mark may be URLs, too
+		return domain.Invalidf("prerequisite %q: it has a login or a secret, which all who may read jobs would find on the record; let an address be looked at "+
+			"that wants none, or have a script look, with a secret of the context", domain.HideURL(p))
+	}
 	scheme, rest, _ := strings.Cut(p, ":")
 	switch prerequisiteKind(p) {
 	case kindFile:
@@ -105,17 +109,6 @@ func validatePrerequisite(p string) error {
 		}
 	}
 	return nil
-}
-
-// shown are prerequisites for people to read: of a URL without its password.
-func shown(list []string) []string {
-	list = slices.Clone(list)
-	for i, p := range list {
-		if isAddress(p) {
-			list[i] = domain.HideURL(p)
-		}
-	}
-	return list
 }
 
 // errImpossible marks a prerequisite that can never be met any more.
@@ -260,7 +253,7 @@ func (l *prereqLook) next(least time.Duration) time.Time {
 func (l *prereqLook) commit(ctx context.Context) error {
 	if waited, limit := l.waited(); len(l.unmet) > 0 && waited >= limit {
 		return l.e.giveUp(ctx, l.alarm, l.job, domain.ReasonPrerequisiteTimeout,
-			fmt.Sprintf("still not met after %v: %s%s", limit, strings.Join(shown(l.unmet), ", "), addressHint(l.unmet)))
+			fmt.Sprintf("still not met after %v: %s%s", limit, strings.Join(l.unmet, ", "), addressHint(l.unmet)))
 	}
 	b := board.Batch{Space: l.alarm.Space}
 	b.AlarmAt(l.alarm.Name, l.alarm.At)
