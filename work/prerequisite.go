@@ -404,6 +404,9 @@ func (h *steps) Met(ctx context.Context, p string, first bool) (bool, error) {
 //
 // Errors: [domain.ErrInvalid] for a prerequisite that Ramet checks itself.
 func (e *Engine) MarkMet(ctx context.Context, tenant domain.TenantID, name string) error {
+	if domain.LoginIn(name) {
+		return validatePrerequisite(name)
+	}
 	if name == "" || len(name) > domain.MaxPrerequisiteBytes || prerequisiteKind(name) != kindName {
 		return domain.Invalidf("prerequisite %q: want a name that no program can check, not a file, URL, address, job or flow", name)
 	}
