@@ -87,8 +87,9 @@ func (t *target) side(name string) backup.Side {
 	return backup.Side{Board: t.board, Name: domain.HideURL(name), Alone: t.alone()}
 }
 
-// openTarget opens the board that options name, for nobody else.
-func openTarget(ctx context.Context, o options) (_ *target, err error) {
+// openTarget opens the board that options name, for nobody else. begin is called before a board is made in the data
+// folder, or once that of a server was reached: of one that cannot be nothing is left.
+func openTarget(ctx context.Context, o options, begin func() error) (_ *target, err error) {
 	if _, err := o.settle(); err != nil {
 		return nil, err
 	}
@@ -99,8 +100,17 @@ func openTarget(ctx context.Context, o options) (_ *target, err error) {
 	if t.lock, err = node.Lock(ctx, o.dataDir, 0); err != nil {
 		return nil, err
 	}
-	if t.board, err = openBoard(ctx, o); err != nil {
-		return nil, errors.Join(err, t.lock.Close())
+	if t.alone() {
+		err = begin()
+	}
+	if err == nil {
+		t.board, err = openBoard(ctx, o)
+	}
+	if err == nil && !t.alone() {
+		err = begin()
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
 }
@@ -159,10 +169,8 @@ func restore(ctx context.Context, o cli.RestoreOptions) (s backup.Summary, err e
 	if err := checkForeign(o.DataDir); err != nil && !o.Overwrite {
 		return s, err
 	}
-	if err := beginRestore(o.DataDir); err != nil {
-		return s, err
-	}
-	t, err := openTarget(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, mayLose: true})
+	t, err := openTarget(ctx, options{dataDir: o.DataDir, boardURL: o.BoardURL, archiveURL: o.ArchiveURL, configFile: o.ConfigFile, mayLose: true},
+		func() error { return beginRestore(o.DataDir) })
 	if err != nil {
 		return s, err
 	}
@@ -275,7 +283,7 @@ func copyBoard(ctx context.Context, o cli.CopyOptions) (s backup.Summary, err er
 			defer os.RemoveAll(scratch)
 			at.dataDir = scratch
 		}
-		if both[i], err = openTarget(ctx, at); err != nil {
+		if both[i], err = openTarget(ctx, at, func() error { return nil }); err != nil {
 			return s, err
 		}
 		defer func() { err = errors.Join(err, both[i].close()) }()

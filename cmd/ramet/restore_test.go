@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,7 +80,7 @@ func backedUp(t *testing.T) (text []byte, dir string) {
 	}
 	_, err := identity.OpenKeyring(dir)
 	must(err)
-	src, err := openTarget(t.Context(), options{dataDir: dir, mayLose: true, log: quiet()})
+	src, err := openTarget(t.Context(), options{dataDir: dir, mayLose: true, log: quiet()}, func() error { return nil })
 	must(err)
 	must(src.board.Commit(t.Context(), *new(board.Batch).Include(layout.Contexts, "1").Set(layout.Identity, board.Field{Name: layout.IdentityID, Value: "B1"},
 		board.Field{Name: layout.IdentityStep, Value: "4"})))
@@ -301,6 +302,36 @@ func TestNoNodeStartsOnASharedBoardWhereARestoreFailedEarly(t *testing.T) {
 	noted("another has begun", true)
 }
 
+// TestARestoreOntoABoardThatCannotBeReachedNotesNothing: the address may be mistyped, and the folder is as good as before.
+func TestARestoreOntoABoardThatCannotBeReachedNotesNothing(t *testing.T) {
+	text, _ := backedUp(t)
+	dir := t.TempDir()
+	held, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := held.Addr().String()
+	held.Close() // nobody listens there
+	_, err = restore(t.Context(), cli.RestoreOptions{From: bytes.NewReader(text), DataDir: dir, BoardURL: "redis://" + address})
+	if !errors.Is(err, domain.ErrUnavailable) {
+		t.Errorf("got %v, want unavailable", err)
+	}
+	if err := backup.BrokenOff(dir); err != nil {
+		t.Errorf("a node would not start there: %v", err)
+	}
+	lock, err := node.Lock(t.Context(), dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := restoreFrom(t, bytes.NewReader(text), dir); err == nil {
+		t.Error("a folder that a node holds is restored into")
+	}
+	if err := backup.BrokenOff(dir); err != nil {
+		t.Errorf("a folder that a node holds: %v", err)
+	}
+}
+
 // TestARestoreThatIsRefusedLeavesTheFolder as it was: what is there may be a node's on another board, which would start no more. So is what
 // an earlier one has left that was killed before it was refused.
 func TestARestoreThatIsRefusedLeavesTheFolder(t *testing.T) {
@@ -340,7 +371,7 @@ func TestARestoreThatIsRefusedLeavesTheFolder(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		if killed {
 			must(beginRestore(dir))
-			at, err := openTarget(t.Context(), options{dataDir: dir, mayLose: true})
+			at, err := openTarget(t.Context(), options{dataDir: dir, mayLose: true}, func() error { return nil })
 			must(errors.Join(err, at.close()))
 		}
 		refused(text, identity.BusKeyFile+" is there and not as in the backup")
