@@ -82,31 +82,6 @@ func ShowArgument(arg string) string {
 	return arg
 }
 
-// LoginIn reports whether a text is a URL with a login before its host, or with a parameter that names a secret.
-// Unlike [HasSecret] it takes no other @ for one, as what it finds is refused.
-func LoginIn(text string) bool {
-	_, rest, found := strings.Cut(text, "://")
-	if !found {
-		return false
-	}
-	authority := rest
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		authority = rest[:end]
-	}
-	if strings.Contains(authority, "@") || strings.Contains(authority, escapedAt) {
-		return true
-	}
-	if _, port, _ := strings.Cut(authority, ":"); strings.Trim(port, "0123456789") != "" && strings.Contains(rest, "@") {
-		return true // a password with a / in it
-	}
-	for _, m := range parameter.FindAllStringSubmatch(rest, -1) {
-		if name, err := url.QueryUnescape(m[2]); err == nil && secretName.MatchString(name) {
-			return true
-		}
-	}
-	return false
-}
-
 // HasSecret reports whether a text is or has a URL that HideURL changes.
 func HasSecret(text string) bool {
 	return (strings.Contains(text, "://") || strings.Contains(text, "?") || strings.Contains(text, "&")) && HideURL(text) != text

@@ -43,18 +43,6 @@ func TestHideURL(t *testing.T) {
 	}
 }
 
-func TestLoginIn(t *testing.T) {
-	for text, want := range map[string]bool{
-		"redis://user:secret@host": true, "http://token@host/x": true, "https://h/x?api_key=1": true, "x://u%40h": true, "redis://u:a/b@h": true,
-		"https://h/x?a=1&Token=2": true, "https://h/@scope/x": false, "s3://bucket/a@v2": false, "http://h:8080/a@b?q=me@x": false, "user@host": false,
-		"https://h/x?token_file=a": false, "name": false, "": false,
-	} {
-		if got := domain.LoginIn(text); got != want {
-			t.Errorf("%q: got %v", text, got)
-		}
-	}
-}
-
 func TestHasSecret(t *testing.T) {
 	for text, want := range map[string]bool{
 		"redis://u:p@h": true, "postgres://h/d?password=p": true, "--bus=nats://t@h": true,

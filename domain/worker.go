@@ -52,14 +52,11 @@ func (w Worker) Owner() string { return fmt.Sprintf("%s%d/%s", OutsideOwner, w.A
 func (w Worker) RunnerID() RunnerID {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w.Owner()))
-	return RunnerID(h.Sum32()) | workerIDs
+	return RunnerID(h.Sum32() | 1<<31)
 }
 
-// workerIDs is where the ids of workers begin.
-const workerIDs RunnerID = 1 << 31
-
 // OfWorker reports whether an id is one of those that workers come to.
-func (r RunnerID) OfWorker() bool { return r >= workerIDs }
+func (id RunnerID) OfWorker() bool { return id>>31 != 0 }
 
 // WorkerAsk is what a worker asks for.
 type WorkerAsk struct {

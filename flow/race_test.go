@@ -278,7 +278,8 @@ func TestASilentArchiveHoldsUpNobodyForLong(t *testing.T) {
 			ctx, cancel := context.WithTimeout(r.ctx, time.Hour)
 			began := time.Now()
 			err := ask(ctx)
-			if took := time.Since(began); took > time.Minute || !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "the archive has not answered within") {
+			if took := time.Since(began); took > time.Minute || !errors.Is(err, domain.ErrUnavailable) ||
+				!strings.Contains(err.Error(), "the archive has not answered within") {
 				t.Errorf("%s: took %v and got %v", name, took, err)
 			}
 			cancel()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
+	"github.com/ramet-run/ramet/queue"
 )
 
 // This file has the rule for runners.
@@ -20,8 +21,16 @@ func decideLeaveWorker(_ *Request, c *Change, seen Seen) (Outcome, error) {
 	return Outcome{Guards: []string{layout.RunnerWorker}}, nil
 }
 
-// RunnerNeeds are the fields of a runner's record that [MayTakeFor] needs.
-var RunnerNeeds = []string{layout.RunnerWorker, layout.RunnerActor}
+// RunnerOwner is the field that says whose worker a runner is, and RunnerNeeds are those that [MayTakeFor] needs.
+const RunnerOwner = layout.RunnerActor
+
+var RunnerNeeds = []string{layout.RunnerWorker, RunnerOwner}
+
+// RunnerOf is the runner whose own jobs a queue has, and the key of its record; ok is false for other lists.
+func RunnerOf(list string) (id domain.RunnerID, key string, ok bool) {
+	id, ok = queue.RunnerOf(list)
+	return id, layout.Runner(id), ok
+}
 
 // MayTakeFor refuses to take what only one runner may from its queue, where that runner is a worker of another
 // actor, or of nobody: who comes to the number of one that is not listed need not be the one that was meant.

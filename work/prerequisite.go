@@ -71,7 +71,7 @@ func validatePrerequisites(list []string) error {
 }
 
 func validatePrerequisite(p string) error {
-	if domain.LoginIn(p) { // names that people mark may be URLs, too
+	if loginIn(p) { // names that people mark may be URLs, too
 		return domain.Invalidf("prerequisite %q: it has a login or a secret, which all who may read jobs would find on the record; let an address be looked at "+
 			"that wants none, or have a script look, with a secret of the context", domain.HideURL(p))
 	}
@@ -109,6 +109,27 @@ func validatePrerequisite(p string) error {
 		}
 	}
 	return nil
+}
+
+// loginIn reports whether a text is a URL with a login before its host, or with a parameter that names a secret.
+// Unlike [domain.HasSecret] it takes no other @ for one, as what it finds is refused.
+func loginIn(text string) bool {
+	_, rest, found := strings.Cut(text, "://")
+	if !found {
+		return false
+	}
+	authority := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority = rest[:end]
+	}
+	if strings.Contains(authority, "@") || strings.Contains(authority, "%40") {
+		return true
+	}
+	if _, port, _ := strings.Cut(authority, ":"); strings.Trim(port, "0123456789") != "" && strings.Contains(rest, "@") {
+		return true // a password with a / in it
+	}
+	_, query, _ := strings.Cut(strings.ReplaceAll(strings.ReplaceAll(rest, "@", "_"), "%40", "_"), "?")
+	return domain.HasSecret("?" + query)
 }
 
 // errImpossible marks a prerequisite that can never be met any more.
@@ -404,7 +425,7 @@ func (h *steps) Met(ctx context.Context, p string, first bool) (bool, error) {
 //
 // Errors: [domain.ErrInvalid] for a prerequisite that Ramet checks itself.
 func (e *Engine) MarkMet(ctx context.Context, tenant domain.TenantID, name string) error {
-	if domain.LoginIn(name) {
+	if loginIn(name) {
 		return validatePrerequisite(name)
 	}
 	if name == "" || len(name) > domain.MaxPrerequisiteBytes || prerequisiteKind(name) != kindName {

@@ -461,11 +461,24 @@ func TestAPrerequisiteWithAPasswordIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := receipts[0].Err; !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "pass") || !strings.Contains(err.Error(), "a login or a secret") {
+		if err := receipts[0].Err; !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "pass") ||
+			!strings.Contains(err.Error(), "a login or a secret") {
 			t.Errorf("%q: got %v", p, err)
 		}
 		if err := e.MarkMet(t.Context(), tenant, p); !errors.Is(err, domain.ErrInvalid) || strings.Contains(err.Error(), "pass") {
 			t.Errorf("mark %q: got %v", p, err)
+		}
+	}
+}
+
+func TestLoginIn(t *testing.T) {
+	for text, want := range map[string]bool{
+		"redis://user:secret@host": true, "http://token@host/x": true, "https://h/x?api_key=1": true, "x://u%40h": true, "redis://u:a/b@h": true,
+		"https://h/x?a=1&Token=2": true, "https://h/@scope/x": false, "s3://bucket/a@v2": false, "http://h:8080/a@b?q=me@x": false, "user@host": false,
+		"https://h/x?token_file=a": false, "name": false, "": false,
+	} {
+		if got := work.LoginIn(text); got != want {
+			t.Errorf("%q: got %v", text, got)
 		}
 	}
 }

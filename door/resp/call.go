@@ -7,8 +7,6 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/keyspace"
-	"github.com/ramet-run/ramet/layout"
-	"github.com/ramet-run/ramet/queue"
 )
 
 // call is one command being done on a sheet.
@@ -280,11 +278,11 @@ func (x *call) askItem(kind *keyspace.Kind, rule *keyspace.Rule, list, item stri
 
 // mayTakeFor refuses the queue of a runner that is somebody else's.
 func (x *call) mayTakeFor(list string) error {
-	id, ok := queue.RunnerOf(list)
+	id, key, ok := keyspace.RunnerOf(list)
 	if !ok {
 		return nil
 	}
-	l, err := x.s.as(layout.Runner(id), board.KindRecord)
+	l, err := x.s.as(key, board.KindRecord)
 	if err != nil {
 		return err
 	}
@@ -295,7 +293,7 @@ func (x *call) mayTakeFor(list string) error {
 	if err != nil {
 		return err
 	}
-	x.s.pin(l, layout.RunnerActor)
+	x.s.pin(l, keyspace.RunnerOwner)
 	return keyspace.MayTakeFor(id, x.c.who.Actor, keyspace.Seen{Fields: l, There: there})
 }
 
