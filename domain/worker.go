@@ -55,9 +55,6 @@ func (w Worker) RunnerID() RunnerID {
 	return RunnerID(h.Sum32() | 1<<31)
 }
 
-// OfWorker reports whether an id is one of those that workers come to.
-func (id RunnerID) OfWorker() bool { return id>>31 != 0 }
-
 // WorkerAsk is what a worker asks for.
 type WorkerAsk struct {
 	// Types are the script types whose jobs it takes, 1..[MaxWorkerTypes]; those that

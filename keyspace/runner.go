@@ -40,7 +40,7 @@ func MayTakeFor(id domain.RunnerID, who domain.ActorID, seen Seen) error {
 	switch worker := seen.get(layout.RunnerWorker); {
 	case worker != "" && seen.get(layout.RunnerActor) != strconv.FormatUint(uint64(who), 10):
 		return domain.Forbiddenf("what is for runner %d alone is taken by the worker %s of its actor, and that is not actor %d", id, worker, who)
-	case !seen.There && id.OfWorker():
+	case !seen.There && id>>31 != 0: // the numbers that workers come to; see [domain.Worker.RunnerID]
 		return domain.Forbiddenf("what is for runner %d alone is a worker's, and none of that number is listed; see `ramet runner list`", id)
 	}
 	return nil
