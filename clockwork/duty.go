@@ -22,7 +22,7 @@ const (
 )
 
 // Duties knows which roles this node has: all, but for those that the board's
-// rules take from it. It is safe for concurrent use.
+// rules take from it, and those that it gave up itself. It is safe for concurrent use.
 type Duties struct {
 	board         board.Board
 	log           *slog.Logger
@@ -30,6 +30,7 @@ type Duties struct {
 
 	mu      sync.RWMutex
 	off     []domain.Off
+	given   []domain.Off  // of off, those that the node gave up itself
 	changed chan struct{} // closed when off changes
 }
 
@@ -76,22 +77,52 @@ func (d *Duties) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	off := rolesOff(rules, d.host, d.version)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	off := slices.Clone(d.given)
+	for _, o := range rolesOff(rules, d.host, d.version) {
+		if !slices.ContainsFunc(off, func(g domain.Off) bool { return g.Role == o.Role }) {
+			off = append(off, o)
+		}
+	}
 	if slices.Equal(off, d.off) {
 		return nil
 	}
-	for _, o := range off {
+	for _, o := range off[len(d.given):] {
 		d.log.Info("a rule takes a role from this node", "role", string(o.Role), "rule", o.Rule, "why", o.Why)
 	}
 	if len(off) == 0 {
 		d.log.Info("the node has all its roles again")
 	}
+	d.set(off)
+	return nil
+}
+
+func (d *Duties) set(off []domain.Off) {
 	d.off = off
 	close(d.changed)
 	d.changed = make(chan struct{})
-	return nil
+}
+
+// GiveUp takes roles from this node until it ends, whatever the rules say: it cannot play them,
+// and others may.
+func (d *Duties) GiveUp(why string, roles ...domain.Role) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	given := len(d.given)
+	for _, role := range roles {
+		if !slices.ContainsFunc(d.given, func(o domain.Off) bool { return o.Role == role }) {
+			d.given = append(d.given, domain.Off{Role: role, Why: why})
+		}
+	}
+	if len(d.given) == given {
+		return
+	}
+	d.log.Error("the node leaves to others what it cannot do any more, until it is started anew", "roles", roles, "why", why)
+	rest := slices.DeleteFunc(slices.Clone(d.off), func(o domain.Off) bool {
+		return slices.ContainsFunc(d.given, func(g domain.Off) bool { return g.Role == o.Role })
+	})
+	d.set(slices.Concat(d.given, rest))
 }
 
 // Run follows the rules until ctx ends.

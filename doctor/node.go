@@ -26,6 +26,7 @@ func (c *Report) nodes(list []domain.Node, now time.Time) {
 			formats[n.Format] = append(formats[n.Format], n.Name)
 			c.clockOf(n)
 			c.unkept(n)
+			c.gaveUp(n)
 		}
 	}
 	if len(versions) > 1 {
@@ -60,6 +61,20 @@ func (c *Report) unkept(n domain.Node) {
 	}
 	c.add("artifacts", Bad, "jobs of node %s that have done their work and cannot leave their files: %s, %s; make room there, or see that it answers: "+
 		"they end by themselves then, and while the node lives none runs again", n.Name, count, n.Unkept[0].Why)
+}
+
+// gaveUp says which roles a node has given up itself, and why.
+func (c *Report) gaveUp(n domain.Node) {
+	var roles []string
+	why := ""
+	for _, o := range n.Off {
+		if GivenUp(o) {
+			roles, why = append(roles, string(o.Role)), o.Why
+		}
+	}
+	if len(roles) > 0 {
+		c.add("node "+n.Name, Bad, "it has given up its roles (%s), which others take if there are any: %s", strings.Join(roles, ", "), why)
+	}
 }
 
 // alone says that no node lives on the board beside the one that answered, which ends with the

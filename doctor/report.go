@@ -530,9 +530,15 @@ func (c *Report) circles(list []api.Circle, told []domain.Finding) {
 	}
 }
 
+// GivenUp reports whether a node gave a role up itself.
+func GivenUp(o domain.Off) bool { return o.Rule == 0 && o.Why != "" }
+
 // OffText says why a node has lost a role.
 func OffText(o domain.Off) string {
-	if o.Rule == 0 {
+	switch {
+	case GivenUp(o):
+		return "given up by the node itself: " + o.Why
+	case o.Rule == 0:
 		return "by a rule that its operator knows"
 	}
 	return fmt.Sprintf("by rule %d, %s", o.Rule, o.Why)

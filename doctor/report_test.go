@@ -286,6 +286,23 @@ func TestDoctorNamesClocksThatAreOff(t *testing.T) {
 	}
 }
 
+// A role that a rule took is as somebody wants it; one that a node gave up is not.
+func TestDoctorNamesANodeThatHasGivenUpRoles(t *testing.T) {
+	now := time.Now()
+	off := []domain.Off{{Role: domain.RoleSaga, Why: "its streams are gone"}, {Role: domain.RoleEffect, Why: "its streams are gone"},
+		{Role: domain.RoleKeeper, Rule: 1, Why: "old"}}
+	c := Of(Answers{Nodes: []domain.Node{{Name: "nina", Off: off, SeenMs: now.UnixMilli()}, {Name: "dead", Off: off}}}, "", now)
+	want := Finding{"node nina", Bad, "it has given up its roles (saga, effect), which others take if there are any: its streams are gone"}
+	for _, f := range c.Findings {
+		if strings.HasPrefix(f.What, "node ") && f != want {
+			t.Errorf("found %+v", f)
+		}
+	}
+	if !slices.Contains(c.Findings, want) || OffText(off[0]) != "given up by the node itself: its streams are gone" {
+		t.Errorf("got %+v, %q", c.Findings, OffText(off[0]))
+	}
+}
+
 func TestDoctorSeesAnArchiveThatIsBehind(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {

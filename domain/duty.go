@@ -45,7 +45,7 @@ type Duties struct {
 // Off is a role that a node has lost.
 type Off struct {
 	Role Role `json:"role"`
-	// Rule counts from 1; Why says what of it the node does not meet.
+	// Rule counts from 1; Why says what of it the node does not meet, or without a rule why it gave the role up itself.
 	Rule int    `json:"rule"`
 	Why  string `json:"why"`
 }

@@ -57,6 +57,7 @@ func (n *Node) openSagas(ctx context.Context) error {
 		n.Sagas = saga.New(n.board, c.Log, saga.Config{Names: c.Names, Banned: n.sagaBanned, Retention: n.cfg.Retention,
 			Logger: n.cfg.Logger, Observer: n.Metrics, Tracer: n.cfg.Tracer,
 			Listen: n.listeners.Again,
+			Passed: func(why error) { n.Duties.GiveUp(why.Error(), domain.RoleSaga, domain.RoleEffect) },
 			GiveUp: func(ctx context.Context, tenant domain.TenantID, d *domain.DeadLetter) error {
 				return effect.GiveUp(ctx, c.Log, n.board, tenant, d)
 			}})

@@ -3,13 +3,17 @@ package node_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/clockwork"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/node"
 	"github.com/ramet-run/ramet/script"
 	"github.com/ramet-run/ramet/stream"
@@ -71,5 +75,53 @@ func TestABrokerThatHangsTakesNoOtherNumbers(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		wantLines(t, scrape(n), "ramet_archive_size_bytes 7")
+	})
+}
+
+// outdone is a log of which another node has gone on with what it refuses, from a moment on.
+type outdone struct {
+	stream.Log
+	by *atomic.Bool
+}
+
+func (outdone) Had(domain.StreamName, time.Time, uint64) {}
+
+func (l outdone) Passed() error {
+	if l.by.Load() {
+		return errors.New("another node has gone on")
+	}
+	return nil
+}
+
+// TestANodeWhoseStreamsAreNoMoreLeavesThemToOthers: it would hold partitions that it cannot read. No rule gives them back.
+func TestANodeWhoseStreamsAreNoMoreLeavesThemToOthers(t *testing.T) {
+	bubble(t, func(t *testing.T, b board.Board) {
+		log := outdone{memstream.Open(), new(atomic.Bool)}
+		defer log.Close()
+		n := start(t, b, node.Config{DataDir: t.TempDir(), Name: "n1", Sagas: node.SagasConfig{Log: log, Names: calledAcme{}, Serve: true}})
+		time.Sleep(time.Minute)
+		if off := n.Duties.Off(); len(off) > 0 {
+			t.Errorf("while all is well: off %v", off)
+		}
+		log.by.Store(true)
+		time.Sleep(10 * time.Second)
+		rules := domain.Duties{Rules: []domain.DutyRule{{Disable: []domain.Role{domain.RoleEffect, domain.RoleKeeper}}}}
+		if err := clockwork.DutyRulesOn(b).SetRules(t.Context(), rules); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		const why = "another node has gone on"
+		want := []domain.Off{{Role: domain.RoleSaga, Why: why}, {Role: domain.RoleEffect, Why: why},
+			{Role: domain.RoleKeeper, Rule: 1, Why: "the rule is for every node"}}
+		if off := n.Duties.Off(); !slices.Equal(off, want) {
+			t.Errorf("off %v, want %v", off, want)
+		}
+		recs, err := b.Get(t.Context(), 0, layout.Node("n1"))
+		if err != nil || !strings.Contains(recs[0].Get("off"), why) {
+			t.Errorf("its record says %v, %v", recs, err)
+		}
+		if err := n.stop(); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -42,11 +42,11 @@ type crashLoop struct {
 	same   bool // it was tried by this life already, which did not end
 }
 
-// countLife counts this life.
-func (s *shard) countLife(ctx context.Context) error {
+// countLife counts this life, and returns the partition's record as the one before has left it.
+func (s *shard) countLife(ctx context.Context) (board.Record, error) {
 	recs, err := s.e.board.Get(ctx, s.space, s.record)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lives, _ := strconv.Atoi(recs[0].Get(fieldLives))
 	if recs[0].Get(fieldLife) != s.owner {
@@ -55,7 +55,7 @@ func (s *shard) countLife(ctx context.Context) error {
 		b.Held(s.record, s.owner, s.Claimed.Token).
 			Set(s.record, board.Field{Name: fieldLives, Value: strconv.Itoa(lives)}, board.Field{Name: fieldLife, Value: s.owner})
 		if err := s.e.board.Commit(ctx, b); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	s.crashLoop = crashLoop{ease: lives > 0, trying: recs[0].Get(fieldTrying), same: recs[0].Get(fieldLife) == s.owner}
@@ -65,7 +65,7 @@ func (s *shard) countLife(ctx context.Context) error {
 		s.e.text.Warn("workers died one after the other without progress: events are handled one by one", "context", uint32(s.tenant), "saga", s.saga,
 			"partition", s.partition, "lives", lives-1)
 	}
-	return nil
+	return recs[0], nil
 }
 
 // handleSingly deals with one message, with a mark before it.

@@ -30,6 +30,9 @@ type Config struct {
 	// Listen has a listener start the flow of an event whose dead letter is replayed.
 	// Default: there are no listeners.
 	Listen func(ctx context.Context, tenant domain.TenantID, d *domain.DeadLetter) error
+	// Passed is told, again and again, why the log is of no more use here: another node has gone
+	// on with streams that it refuses. Default: nobody is told.
+	Passed func(why error)
 	// Retention is how long ended instances stay. Default: 24h.
 	Retention time.Duration
 	// History is how many lines of an instance's history are kept. Default: 1,000.
@@ -106,6 +109,9 @@ func New(b board.Board, log stream.Log, cfg Config) *Engine {
 	}
 	if cfg.Banned == nil {
 		cfg.Banned = func(domain.TenantID, string) (bool, <-chan struct{}) { return false, nil }
+	}
+	if cfg.Passed == nil {
+		cfg.Passed = func(error) {}
 	}
 	if cfg.GiveUp == nil {
 		cfg.GiveUp = func(context.Context, domain.TenantID, *domain.DeadLetter) error { return nil }

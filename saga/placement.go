@@ -174,16 +174,18 @@ func (e *Engine) unserved(ctx context.Context, tenant domain.TenantID) (found []
 	short, cancel := context.WithTimeout(ctx, lagWithin)
 	defer cancel()
 	for _, c := range all {
-		text := lacks(c.shardOf, name, there)
+		text, unseen := lacks(c.shardOf, name, there), ""
 		if text == "" {
-			text = e.unheld(short, c.shardOf, name)
+			text, unseen = e.unheld(short, c.shardOf, name)
 		}
 		if text != "" {
 			found = append(found, domain.Finding{Key: "saga " + c.saga, Text: text})
 			continue
 		}
-		if text = e.refusing(short, c.shardOf, name); text != "" {
-			found = append(found, domain.Finding{Key: "saga " + c.saga, Text: text})
+		for _, text := range []string{unseen, e.refusing(short, c.shardOf, name)} {
+			if text != "" {
+				found = append(found, domain.Finding{Key: "saga " + c.saga, Text: text})
+			}
 		}
 		rest = append(rest, c)
 	}

@@ -191,6 +191,10 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 		if err != nil {
 			return nil, err
 		}
+		recs, err := board.Readable(e.board.GetFields(ctx, space, fieldsUnread, shardKey(keys, saga, q, of)))
+		if err != nil {
+			return nil, err
+		}
 		items, err := e.board.Members(ctx, space, keys.OutboxIndex(saga, q), "", 1000)
 		if err != nil {
 			return nil, err
@@ -215,6 +219,9 @@ func (e *Engine) Lags(ctx context.Context, tenant domain.TenantID, saga string) 
 			l.Behind += uint64(l.Aside)
 			if held && !lease.Over() {
 				l.Owner = lease.Owner
+				if unread := e.unreadFor(recs[0]); l.Trouble == "" && unread > 0 {
+					l.Trouble = unreadText("partition", lease.Owner, unread)
+				}
 			}
 			list, waiting = append(list, l), 0
 		}

@@ -102,6 +102,8 @@ type source struct {
 	written  written  // the same as it stands there
 	seen     progress // in memory: what is behind it need not be read again
 	reader   stream.Reader
+	failing  time.Time // since when it cannot be opened
+	told     bool      // the board says so
 
 	kept     []pending // that were put aside and are at hand
 	keptSize int       // in bytes
@@ -193,6 +195,13 @@ const (
 	fieldFailingTook = "failing_took_ms" // for how long that one had it
 )
 
+// fieldUnread begins the fields, one for each stream, since when the worker that has the partition cannot read it; there
+// once that is so for blindAfter.
+const (
+	fieldUnread = "unread_ms/"
+	blindAfter  = 10 * time.Second
+)
+
 const (
 	// wellAfter is for how long a worker must have had a partition to be one that has it: at least so long, and twice
 	// as long as the last one had it that failed, up to wellMost. What fails by a time-out fails late each time.
@@ -277,7 +286,8 @@ func (s *shard) open(ctx context.Context) (err error) {
 	if p.now().Route != routeOf(s.newest.def) || p.now().Of != s.of {
 		return s.newer(ctx)
 	}
-	if err := s.countLife(ctx); err != nil {
+	was, err := s.countLife(ctx)
+	if err != nil {
 		return err
 	}
 	if err := s.earlier(ctx); err != nil {
@@ -292,7 +302,7 @@ func (s *shard) open(ctx context.Context) (err error) {
 			continue
 		}
 		src := &source{name: n, subjects: p.now().Reads.filters(n, prefixes(s.tenant, s.name)), field: fieldOf(p.now(), n, s.partition),
-			written: p.written(last, n, s.partition), saved: p.at(last, n, s.partition)}
+			written: p.written(last, n, s.partition), saved: p.at(last, n, s.partition), told: was.Get(fieldUnread+string(n)) != ""}
 		src.seen, src.keptTo = src.saved, src.saved.back
 		s.sources = append(s.sources, src)
 	}
@@ -345,6 +355,7 @@ func (s *shard) feed(ctx context.Context, src *source, at uint64) error {
 		}
 		s.e.text.Log(ctx, again(wait), "a stream cannot be read; it is tried again", "context", uint32(s.tenant), "saga", s.saga,
 			"partition", s.partition, "stream", src.name, "err", err)
+		s.failed(ctx, src)
 		if err := pause.For(ctx, wait); err != nil {
 			return err
 		}
@@ -359,6 +370,7 @@ func (s *shard) feedFrom(ctx context.Context, src *source, at *uint64) (got bool
 		return false, err
 	}
 	defer reader.Close()
+	s.opened(ctx, src)
 	for {
 		list, err := reader.Next(ctx, fetchMost)
 		if err != nil {
@@ -371,6 +383,33 @@ func (s *shard) feedFrom(ctx context.Context, src *source, at *uint64) (got bool
 		}
 		got, *at = true, list[len(list)-1].Seq
 	}
+}
+
+// failed has the board say, to those who ask why the partition stands still, since when its worker cannot read a stream.
+func (s *shard) failed(ctx context.Context, src *source) {
+	if src.failing.IsZero() {
+		src.failing = s.e.board.Now()
+	}
+	if !src.told && s.e.board.Now().Sub(src.failing) >= blindAfter {
+		src.told = s.note(ctx, func(b *board.Batch) {
+			b.Set(s.record, board.Field{Name: fieldUnread + string(src.name), Value: strconv.FormatInt(src.failing.UnixMilli(), 10)})
+		})
+	}
+}
+
+// opened takes that back, also what the worker before has left.
+func (s *shard) opened(ctx context.Context, src *source) {
+	src.failing = time.Time{}
+	if src.told {
+		src.told = !s.note(ctx, func(b *board.Batch) { b.Unset(s.record, fieldUnread+string(src.name)) })
+	}
+}
+
+// note writes to the partition's record while this worker has it, and says whether it did.
+func (s *shard) note(ctx context.Context, do func(b *board.Batch)) bool {
+	b := board.Batch{Space: s.space}
+	do(b.Held(s.record, s.owner, s.Claimed.Token))
+	return s.e.board.Commit(ctx, b) == nil
 }
 
 // reader opens a consumer. Those of a context are opened one after the other: all

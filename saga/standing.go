@@ -257,18 +257,19 @@ func (e *Engine) lagging(ctx context.Context, tenant domain.TenantID, sagas []cl
 // have one whose worker has died.
 const unheldTold = 30 * time.Second
 
-// unheld says of a saga which of its partitions no worker has come to have, though some may; "" where there is none.
+// unheld says of a saga which of its partitions no worker has come to have, though some may, and which the worker that has
+// them cannot read; "" where there is none.
 // Where the board does not answer, that is told elsewhere.
-func (e *Engine) unheld(ctx context.Context, s shardOf, name string) string {
+func (e *Engine) unheld(ctx context.Context, s shardOf, name string) (text, unseen string) {
 	keys, space := layout.SagaKeys{Tenant: name}, layout.SpaceOf(s.tenant)
-	var without []string
-	var by string
-	var longest time.Duration
+	var without, unread []string
+	var by, reads string
+	var longest, blind time.Duration
 	for p := range s.of {
 		record := shardKey(keys, s.saga, p, s.of)
-		recs, err := board.Readable(e.board.GetFields(ctx, space, []string{fieldFailing, fieldFailingBy}, record))
+		recs, err := board.Readable(e.board.GetFields(ctx, space, append([]string{fieldFailing, fieldFailingBy}, fieldsUnread...), record))
 		if err != nil {
-			return ""
+			return "", ""
 		}
 		var since time.Duration
 		if ms, _ := strconv.ParseInt(recs[0].Get(fieldFailing), 10, 64); ms != 0 {
@@ -276,10 +277,16 @@ func (e *Engine) unheld(ctx context.Context, s shardOf, name string) string {
 		} else {
 			lease, held, err := e.board.LeaseOf(ctx, space, record)
 			if err != nil {
-				return ""
+				return "", ""
 			}
 			if held {
 				since = time.Since(lease.Until)
+			}
+			if stands := e.unreadFor(recs[0]); held && !lease.Over() && stands > unheldTold {
+				unread = append(unread, strconv.Itoa(p))
+				if stands > blind {
+					blind, reads = stands, lease.Owner
+				}
 			}
 		}
 		if since <= unheldTold {
@@ -290,15 +297,41 @@ func (e *Engine) unheld(ctx context.Context, s shardOf, name string) string {
 			longest, by = since, recs[0].Get(fieldFailingBy)
 		}
 	}
-	if len(without) == 0 {
-		return ""
+	if len(unread) > 0 {
+		unseen = unreadText(partitionsText(unread, s.of), reads, blind)
 	}
-	text := fmt.Sprintf("no node has come to have its %s for %v, so that their events wait", partitionsText(without, s.of),
+	if len(without) == 0 {
+		return "", unseen
+	}
+	text = fmt.Sprintf("no node has come to have its %s for %v, so that their events wait", partitionsText(without, s.of),
 		longest.Round(time.Second))
 	if by != "" {
 		text += ": worker " + by + " tries to, and the log of its node says why it fails"
 	}
-	return text
+	return text, unseen
+}
+
+// fieldsUnread are all fields that begin so.
+var fieldsUnread = func() (list []string) {
+	for _, n := range read {
+		list = append(list, fieldUnread+string(n))
+	}
+	return list
+}()
+
+// unreadFor is for how long the worker that has a partition cannot read one of its streams.
+func (e *Engine) unreadFor(rec board.Record) (longest time.Duration) {
+	for _, name := range fieldsUnread {
+		if ms, _ := strconv.ParseInt(rec.Get(name), 10, 64); ms != 0 {
+			longest = max(longest, e.board.Now().Sub(time.UnixMilli(ms)))
+		}
+	}
+	return longest
+}
+
+func unreadText(what, worker string, longest time.Duration) string {
+	return fmt.Sprintf("worker %s has its %s and cannot read the streams for %v, so that their events wait: the log of its node says why it fails",
+		worker, what, longest.Round(time.Second))
 }
 
 // refusing says of a saga that its gateway has not taken commands for long, and why; "" where it takes them.

@@ -86,7 +86,8 @@ func TestABrokerThatIsAwayIsNoSagaThatHasCaughtUp(t *testing.T) {
 			found := slices.ContainsFunc(a.Lacking, func(f domain.Finding) bool {
 				return f.Key == "saga s" && strings.Contains(f.Text, "not handled: 1, the oldest for 6m")
 			})
-			if found != want || !found && len(a.Lacking) > 0 {
+			unread := slices.ContainsFunc(a.Lacking, func(f domain.Finding) bool { return strings.Contains(f.Text, "cannot read the streams for") })
+			if found != want || !unread || !found && len(a.Lacking) > 1 {
 				t.Errorf("%s: the audit has found %v", when, a.Lacking)
 			}
 		}
@@ -165,6 +166,42 @@ func toldOfPartition(t *testing.T, after time.Duration) {
 		log.broken.Store(false)
 		time.Sleep(time.Minute)
 		told("when it is mended", false)
+	})
+}
+
+// TestAPartitionThatItsWorkerCannotReadIsTold, though the streams can be asked by others: what came there is not old yet.
+func TestAPartitionThatItsWorkerCannotReadIsTold(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.apply(shop, machineOf("s", countsEvents))
+		log := &away{Log: r.log}
+		log.deaf.Store(true)
+		defer r.workOn(r.board, log, saga.WorkerConfig{})()
+		told := func(when string, want bool) {
+			t.Helper()
+			const text = "cannot read the streams for"
+			a, err := r.engine.AuditWithin(r.Context(), shop, time.Second)
+			r.must(err)
+			without, err := saga.Unserved(r.Context(), r.board, names{}, shop)
+			r.must(err)
+			for who, list := range map[string][]domain.Finding{"with streams": a.Lacking, "without": without} {
+				if found := len(list) == 1 && strings.Contains(list[0].Text, "worker node1/1 has its one partition and "+text); found != want || !want && len(list) > 0 {
+					t.Errorf("%s, %s: found %v", when, who, list)
+				}
+			}
+			lags, err := r.engine.Lags(r.Context(), shop, "s")
+			r.must(err)
+			if strings.Contains(lags[0].Trouble, text) != want {
+				t.Errorf("%s: the lag has trouble %q", when, lags[0].Trouble)
+			}
+		}
+		r.publish(shop, goes("e1", `{"id":1}`))
+		time.Sleep(5 * time.Second)
+		told("after 5 seconds", false)
+		time.Sleep(40 * time.Second)
+		told("after 45 seconds", true)
+		log.deaf.Store(false)
+		time.Sleep(10 * time.Second)
+		told("when it can", false)
 	})
 }
 

@@ -223,7 +223,8 @@ const markEvery = 5 * time.Second
 // KeepMarks writes down on the board how far the streams have come, until ctx ends:
 // by that streams are known that have lost their end, or are a copy of before, also
 // where no saga had read so far. What other nodes have written down there, the log is told:
-// it takes nothing more of a stream that has less.
+// it takes nothing more of a stream that has less. Where another node has gone on with less,
+// [Config].Passed is told.
 func (e *Engine) KeepMarks(ctx context.Context) {
 	var known map[domain.StreamName]uint64
 	for ctx.Err() == nil {
@@ -281,6 +282,9 @@ func (e *Engine) hand(rec board.Record) {
 		if created, err := time.Parse(time.RFC3339Nano, rec.Get(string(n))); err == nil {
 			log.Had(n, created, last)
 		}
+	}
+	if err := log.Passed(); err != nil {
+		e.cfg.Passed(err)
 	}
 }
 

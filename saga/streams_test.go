@@ -294,8 +294,11 @@ func TestWhoHasReadMoreThanThereIsIsTold(t *testing.T) {
 // toldLog notes what it is told of its streams.
 type toldLog struct {
 	stream.Log
-	had map[domain.StreamName]uint64
+	had    map[domain.StreamName]uint64
+	passed error
 }
+
+func (l toldLog) Passed() error { return l.passed }
 
 func (l toldLog) Had(n domain.StreamName, created time.Time, last uint64) {
 	if stats, err := l.Stats(context.Background(), n); err == nil && stats.Created.Equal(created) {
@@ -311,12 +314,21 @@ func TestTheLogIsToldWhatTheBoardKnows(t *testing.T) {
 		defer cancel()
 		r.engine.KeepMarks(ctx) // of another node
 
-		log := toldLog{r.log, map[domain.StreamName]uint64{}}
+		log := toldLog{Log: r.log, had: map[domain.StreamName]uint64{}}
 		ctx, cancel = context.WithTimeout(r.Context(), time.Minute)
 		defer cancel()
 		r.newEngine(r.board, log).KeepMarks(ctx)
 		if log.had[domain.AggregateEvents] != 1 {
 			t.Errorf("got %v, want that there was one event", log.had)
+		}
+
+		var told error
+		log.passed = errors.New("another node has gone on")
+		ctx, cancel = context.WithTimeout(r.Context(), time.Minute)
+		defer cancel()
+		saga.New(r.board, log, saga.Config{Names: names{}, Passed: func(why error) { told = why }}).KeepMarks(ctx)
+		if !errors.Is(told, log.passed) {
+			t.Errorf("got %v, want told that another node has gone on", told)
 		}
 	})
 }

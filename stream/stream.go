@@ -107,6 +107,9 @@ type Told interface {
 	// fewer takes nothing more, as [Log.Check] says then, unless it may lose what it had. Where
 	// that becomes less, another node has gone on with less.
 	Had(stream domain.StreamName, created time.Time, last uint64)
+	// Passed is why this log neither takes nor gives anything until it is opened anew, where
+	// another node has gone on with the streams as they are; nil else.
+	Passed() error
 }
 
 // Consumer is what a [Reader] reads.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/doctor"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/service"
 )
@@ -49,7 +50,11 @@ func (v *visit) dutiesPage() error {
 			lost++
 		}
 		for _, o := range n.Off {
-			off.Rows = append(off.Rows, row{Cells: []entry{words(n.Name), words(string(o.Role)), words(strconv.Itoa(o.Rule)), words(o.Why)}})
+			rule := strconv.Itoa(o.Rule)
+			if doctor.GivenUp(o) {
+				rule = "none: given up by the node"
+			}
+			off.Rows = append(off.Rows, row{Cells: []entry{words(n.Name), words(string(o.Role)), words(rule), words(o.Why)}})
 		}
 	}
 	b := &listBody{Tables: []table{rules, off}, None: "There is no rule of duty.", Make: "ramet duty set FILE"}

@@ -86,6 +86,14 @@ func (l *Log) refuses(what string) error {
 		"only where these are lost, the first one with --accept-loss", what)
 }
 
+// Passed implements [stream.Told].
+func (l *Log) Passed() error {
+	if !l.goneOn.Load() {
+		return nil
+	}
+	return l.remade()
+}
+
 // look asks a stream what it has; other is why it is not the one that was opened, or has lost
 // what it had.
 func (l *Log) look(ctx context.Context, name domain.StreamName) (info *jetstream.StreamInfo, other, err error) {
