@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"context"
 	"crypto/ecdh"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -253,24 +252,36 @@ func writeKey(f *os.File, k Key) error {
 // CreateKey makes a key, asks register whose it is, and keeps it in a new
 // file. The file comes first: the key of a registered actor is never lost, not
 // even in a crash between the two. Where register refuses, no file stays; where
-// its answer got lost, the file does.
+// nobody knows whether it did, the file does, and the next call goes on with it.
 //
 // Errors: those of [SaveKey] and of register.
 func CreateKey(path string, register func(pubkey string) (domain.ActorID, error)) (Key, error) {
-	k, err := NewKey()
-	if err != nil {
-		return Key{}, err
-	}
-	if err := SaveKey(path, k); err != nil {
-		return Key{}, err
+	k, err := LoadKey(path)
+	left := err == nil && k.Actor == 0 && !slices.Contains([]string{NodeKeyFile, BusKeyFile, StreamKeyFile}, filepath.Base(path))
+	if !left { // SaveKey says what is wrong with another file that is there
+		if k, err = NewKey(); err == nil {
+			err = SaveKey(path, k)
+		}
+		if err != nil {
+			return Key{}, err
+		}
 	}
 	k.Actor, err = register(k.Pubkey())
 	switch {
 	case err == nil:
 		return k, NameKey(path, k.Actor)
-	case errors.Is(err, domain.ErrUnavailable), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return Key{}, fmt.Errorf("register the key (it stays in %q, for it may have been registered): %w", path, err)
+	case left || !refused(err):
+		return Key{}, fmt.Errorf("%w; its key stays in %q, and the same command goes on with that", err, path)
 	}
-	os.Remove(path)
-	return Key{}, err
+	return Key{}, errors.Join(err, os.Remove(path))
+}
+
+// refused reports whether an error says for certain that nothing was done.
+func refused(err error) bool {
+	for _, kind := range []error{domain.ErrInvalid, domain.ErrForbidden, domain.ErrNotFound, domain.ErrConflict, domain.ErrExhausted, domain.ErrLimit} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
 }

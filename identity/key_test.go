@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"os"
@@ -122,7 +123,7 @@ func TestWeakKeysAreRefused(t *testing.T) {
 
 func TestCreateKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "me.key")
-	refused := errors.New("refused")
+	refused := domain.Forbiddenf("refused")
 	if _, err := identity.CreateKey(path, func(string) (domain.ActorID, error) { return 0, refused }); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
@@ -145,5 +146,45 @@ func TestCreateKey(t *testing.T) {
 	_, err = identity.CreateKey(path, func(string) (domain.ActorID, error) { asked = true; return 13, nil })
 	if !errors.Is(err, domain.ErrConflict) || asked {
 		t.Errorf("over a file: got %v, asked %v", err, asked)
+	}
+}
+
+// TestAKeyStaysWhoseRegistrationNobodyKnowsOf: it may be an actor's, and the next try goes on with it.
+func TestAKeyStaysWhoseRegistrationNobodyKnowsOf(t *testing.T) {
+	for _, lost := range []error{domain.Unavailablef("no answer"), context.Canceled, errors.New("an internal error")} {
+		path := filepath.Join(t.TempDir(), "me.key")
+		var asked []string
+		register := func(id domain.ActorID, err error) func(string) (domain.ActorID, error) {
+			return func(pubkey string) (domain.ActorID, error) { asked = append(asked, pubkey); return id, err }
+		}
+		_, err := identity.CreateKey(path, register(0, lost))
+		if !errors.Is(err, lost) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v: got %v, want the file named", lost, err)
+		}
+		// Whoever refuses it now may have taken it then.
+		if _, err := identity.CreateKey(path, register(0, domain.Conflictf("actor 9 has it"))); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("%v, then refused: got %v", lost, err)
+		}
+		key, err := identity.CreateKey(path, register(9, nil))
+		if err != nil || key.Actor != 9 || len(asked) != 3 || asked[0] != asked[2] {
+			t.Errorf("%v: got %v, %v, asked for %v", lost, key.Actor, err, asked)
+		}
+		if got, err := identity.LoadKey(path); err != nil || got.Actor != 9 || got.Pubkey() != asked[0] {
+			t.Errorf("%v: the file has %+v, %v", lost, got, err)
+		}
+	}
+}
+
+// TestTheKeyOfANodeBecomesNoActors, though it is no actor's either.
+func TestTheKeyOfANodeBecomesNoActors(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := identity.OpenKeyring(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{identity.NodeKeyFile, identity.BusKeyFile, identity.StreamKeyFile} {
+		_, err := identity.CreateKey(filepath.Join(dir, name), func(string) (domain.ActorID, error) { t.Error("registered"); return 9, nil })
+		if !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }

@@ -52,7 +52,8 @@ give it to other commands with --key.`,
 			return a.with(c.Context(), func(n *client.Client) error {
 				return a.newKey(path, func(pubkey string) (domain.Actor, error) {
 					actor.Pubkey = pubkey
-					return n.CreateActor(c.Context(), actor)
+					// Where an answer was lost, the next call has the same key.
+					return n.CreateActor(client.Once(c.Context(), "actor new "+pubkey), actor)
 				})
 			})
 		},

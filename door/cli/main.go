@@ -51,9 +51,9 @@ type Hooks struct {
 	// PlayBlueprint plays flows for tests of blueprints.
 	PlayBlueprint trial.Player
 	// NewKey makes a key, asks register whose it is, and writes it to a file
-	// that must not be there before; mycelium is the key as the Mycelium network
-	// knows it. It looks for the file first: a registered key that cannot be
-	// written is lost.
+	// that must not be there before, or have the key of a call whose answer was lost;
+	// mycelium is the key as the Mycelium network knows it. It looks for the file first:
+	// a registered key that cannot be written is lost.
 	NewKey func(path string, register func(pubkey string) (domain.ActorID, error)) (pubkey, mycelium string, err error)
 	// Token signs a token for the node named audience that says what claims say.
 	Token func(keyFile, audience string, ttl time.Duration, claims identity.Claims) (string, error)

@@ -1,8 +1,6 @@
 package program
 
 import (
-	"errors"
-	"os"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -11,24 +9,13 @@ import (
 
 // This file has what the command line does with keys.
 
-// newKey makes a key file for the actor that register says the key is for.
-// The file comes first: a registered key that cannot be written is lost.
+// newKey is [identity.CreateKey].
 func newKey(path string, register func(pubkey string) (domain.ActorID, error)) (pubkey, mycelium string, err error) {
-	key, err := identity.NewKey()
+	key, err := identity.CreateKey(path, register)
 	if err != nil {
 		return "", "", err
 	}
-	if mycelium, err = identity.X25519Pubkey(key.Pubkey()); err != nil {
-		return "", "", err
-	}
-	if err := identity.SaveKey(path, key); err != nil {
-		return "", "", err
-	}
-	id, err := register(key.Pubkey())
-	if err != nil {
-		return "", "", errors.Join(err, os.Remove(path))
-	}
-	return key.Pubkey(), mycelium, identity.NameKey(path, id)
+	return key.Pubkey(), key.Mycelium(), nil
 }
 
 // token signs a token with a key file.
