@@ -1,8 +1,10 @@
 package postgresarchive
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -25,6 +27,10 @@ const defaultSchema = "ramet"
 // dialTimeout bounds one connection where the URL does not: a server that is
 // silent must not hold up a search for minutes.
 const dialTimeout = 5 * time.Second
+
+// lockTime bounds how long a statement waits for a table that somebody has locked, as VACUUM FULL and ALTER TABLE do,
+// where the URL does not: who asks would be waited for as long as that takes.
+const lockTime = 4 * time.Second
 
 // schemaPattern keeps the schema's name one that needs no quotes in psql.
 var schemaPattern = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
@@ -70,12 +76,20 @@ func Open(rawURL string) (*Archive, error) {
 	}
 	cfg.ConnConfig.RuntimeParams["search_path"] = schema
 	cfg.ConnConfig.RuntimeParams["application_name"] = "ramet"
+	if cfg.ConnConfig.RuntimeParams["lock_timeout"] == "" {
+		cfg.ConnConfig.AfterConnect = boundLocks // no parameter: a PgBouncer refuses those that it does not know
+	}
 	// In the context of the caller there would be none: nothing is dialled here.
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	if err != nil {
 		return nil, domain.Invalidf("archive: %v", err)
 	}
 	return &Archive{pool: pool, schema: schema}, nil
+}
+
+func boundLocks(ctx context.Context, c *pgconn.PgConn) error {
+	_, err := c.Exec(ctx, fmt.Sprintf("SET lock_timeout = %d", lockTime.Milliseconds())).ReadAll()
+	return err
 }
 
 // Durability is that of the server, once it was reached.
@@ -86,14 +100,18 @@ func (a *Archive) Durability() board.Durability {
 	return board.DurableMemory
 }
 
-// Ping asks the server.
+// readable can be read only while nobody has locked the records. It ends with the server's words before who looks has
+// waited long enough to call it silent; both are one transaction, as a text of several statements is.
+const readable = "SET LOCAL lock_timeout = 1000; SELECT FROM records LIMIT 1"
+
+// Ping asks the server whether the records can be read.
 func (a *Archive) Ping(ctx context.Context) error {
 	if s := a.pool.Stat(); s.AcquiredConns() >= s.MaxConns() { // who waits for one of these knows nothing of the server
 		return translate(ctx, "reach", a.pingAnew(ctx))
 	}
 	err := a.prepare(ctx)
 	if err == nil {
-		err = a.pool.Ping(ctx)
+		_, err = a.pool.Exec(ctx, readable)
 	}
 	return translate(ctx, "reach", err)
 }
@@ -105,7 +123,11 @@ func (a *Archive) pingAnew(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return conn.Ping(ctx)
+	if a.prepared.Load() == nil {
+		return conn.Ping(ctx)
+	}
+	_, err = conn.Exec(ctx, readable)
+	return err
 }
 
 // Close closes the connections.
@@ -136,6 +158,7 @@ func (a *Archive) prepare(ctx context.Context) error {
 // translate gives an error of the library a kind.
 func translate(ctx context.Context, verb string, err error) error {
 	var own *pgconn.PgError
+	var unmet *pgconn.ConnectError
 	switch {
 	case err == nil:
 		return nil
@@ -143,11 +166,21 @@ func translate(ctx context.Context, verb string, err error) error {
 		return ctx.Err()
 	case errors.Is(err, domain.ErrConflict), errors.Is(err, domain.ErrInvalid):
 		return err
+	case errors.As(err, &own) && own.Code == "55P03":
+		return domain.Unavailablef("%s the archive: PostgreSQL keeps its tables locked for somebody else, as for VACUUM FULL, ALTER TABLE or a LOCK that was "+
+			"not ended (see pg_locks): %s", verb, own.Message)
 	case errors.As(err, &own) && (strings.HasPrefix(own.Code, "22") || own.Code == "54000"):
 		return domain.Invalidf("%s the archive: %s", verb, own.Message)
 	}
+	what := "%s the archive: %s"
+	if errors.As(err, &unmet) { // which begins with user and database, as the URL has them
+		what, err = "%s the archive: PostgreSQL cannot be reached: %s", cmp.Or(errors.Unwrap(unmet), err)
+	}
+	if pgconn.Timeout(err) {
+		return domain.Unavailablef(what, verb, "it gave no answer in time")
+	}
 	// The library tells of each address that it tried on a line of its own.
-	return domain.Unavailablef("%s the archive: %s", verb, strings.Join(strings.Fields(err.Error()), " "))
+	return domain.Unavailablef(what, verb, strings.Join(strings.Fields(err.Error()), " "))
 }
 
 // update runs do in a transaction that is durable when it returns.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,6 +118,95 @@ func TestAServerAnswersWhereAllConnectionsAreTaken(t *testing.T) {
 	defer cancel()
 	if err := a.Ping(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// What cannot be reached is told without the words of the library, which begin with the URL's user and database.
+func TestAServerThatCannotBeReachedIsToldPlainly(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // its connections are made, and nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for _, c := range []struct{ at, with, want string }{
+		{silent.Addr().String(), "sslmode=require&connect_timeout=1", "reach the archive: PostgreSQL cannot be reached: it gave no answer in time"},
+		{silent.Addr().String(), "sslmode=disable&connect_timeout=1", "reach the archive: PostgreSQL cannot be reached: it gave no answer in time"},
+		{gone.Addr().String(), "sslmode=disable", "connection refused"},
+	} {
+		err := open(t, "postgres://ramet:hunter2@"+c.at+"/db?"+c.with).Ping(t.Context())
+		if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "user=") {
+			t.Errorf("%s: got %v, want %q", c.with, err, c.want)
+		}
+	}
+}
+
+// A table that somebody keeps locked is not waited for, by nothing that the archive is asked; and it counts as one that
+// gives no answer.
+func TestALockedTableIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.Start(t, "fsync = off").URL()
+	a := open(t, url+"&pool_max_conns=8")
+	r, err := archive.OfJob(1, &domain.Job{ID: 1, CallerID: 1, Status: domain.JobFinished, FinishedMs: 1000}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(a.Put(t.Context(), []archive.Record{r}), a.Ping(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	other, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(t.Context())
+	if _, err := other.Exec(t.Context(), "BEGIN; LOCK TABLE ramet.records, ramet.names, ramet.marks IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	name := archive.Name{Context: 1, Blueprint: "b", Trigger: "t"}
+	var calls sync.WaitGroup
+	for what, call := range map[string]func(ctx context.Context) error{
+		"get":    func(ctx context.Context) error { _, err := a.Get(ctx, 1, r.Key, 0); return err },
+		"search": func(ctx context.Context) error { _, err := a.Search(ctx, archive.Query{Context: 1}); return err },
+		"words": func(ctx context.Context) error {
+			_, err := a.Search(ctx, archive.Query{Context: 1, Text: "x"})
+			return err
+		},
+		"count":   func(ctx context.Context) error { _, err := a.Count(ctx, archive.Query{Context: 1}); return err },
+		"put":     func(ctx context.Context) error { return a.Put(ctx, []archive.Record{r}) },
+		"claim":   func(ctx context.Context) error { _, err := a.Claim(ctx, name, "flow:1", time.Now()); return err },
+		"holder":  func(ctx context.Context) error { _, err := a.Holder(ctx, name); return err },
+		"marks":   func(ctx context.Context) error { _, err := a.Marks(ctx); return err },
+		"highest": func(ctx context.Context) error { _, err := a.Highest(ctx); return err },
+		"ping":    a.Ping,
+	} {
+		calls.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := call(ctx); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "keeps its tables locked") {
+				t.Errorf("%s: got %v", what, err)
+			}
+		})
+	}
+	calls.Wait()
+	longer := open(t, url+"&pool_max_conns=1&lock_timeout=60000") // which the ping does not wait for
+	if err := longer.Ping(t.Context()); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "keeps its tables locked") {
+		t.Errorf("with another bound: got %v", err)
+	}
+	if _, err := other.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []*postgresarchive.Archive{a, longer} {
+		if err := a.Ping(t.Context()); err != nil {
+			t.Errorf("when it is unlocked: %v", err)
+		}
+		if _, err := a.Get(t.Context(), 1, r.Key, 0); err != nil {
+			t.Errorf("when it is unlocked: %v", err)
+		}
 	}
 }
 
