@@ -78,17 +78,17 @@ func (e Epoch) Last(of domain.LossOf) (at time.Time) {
 }
 
 // maxCause is how many bytes are kept of a cause.
-const maxCause = 400
+const maxCause = 1000
 
 // NextEpoch adds to a batch of space 0 that a new epoch begins, as the board may have lost
-// something. Of a long cause the beginning is kept.
+// something. Of a long cause the first words are kept.
 func (b *Batch) NextEpoch(now time.Time, cause string) *Batch {
 	return b.NextEpochOf(domain.LossOfBoard, now, cause)
 }
 
 // NextEpochOf is [Batch.NextEpoch] for what some store may have lost.
 func (b *Batch) NextEpochOf(of domain.LossOf, now time.Time, cause string) *Batch {
-	cause = domain.PlainText(cause, maxCause)
+	cause = Excerpt(cause, maxCause)
 	return b.Add(EpochKey, epochNumber, 1).Set(EpochKey,
 		Field{epochField(of, epochAt), strconv.FormatInt(now.UnixMilli(), 10)}, Field{epochField(of, epochCause), cause})
 }

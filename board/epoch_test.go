@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,5 +38,20 @@ func TestTheLastLossOfEachStoreIsKept(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("epoch (-want +got):\n%s", diff)
+	}
+}
+
+// TestALongCauseShowsThatThereIsMore of it: the log has all.
+func TestALongCauseShowsThatThereIsMore(t *testing.T) {
+	b := memboard.Open()
+	if err := b.Commit(t.Context(), *new(board.Batch).NextEpoch(time.Unix(1, 0), strings.Repeat("job:1:231 of context 1, ended ", 60))); err != nil {
+		t.Fatal(err)
+	}
+	recs, err := b.Get(t.Context(), 0, board.EpochKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cause := board.EpochOf(recs[0]).Cause; len(cause) > 1000 || !strings.HasSuffix(cause, ", ended …") {
+		t.Errorf("got %q", cause)
 	}
 }

@@ -129,7 +129,7 @@ func (f *inflow) decide(ctx context.Context, i *incoming, r *refusal) error {
 	b := board.Batch{Space: space(i.m.DstContext)}
 	b.Absent(seen)
 	if stays(r.cause) && f.e.board.Now().Before(i.m.ExpiresAt.Time()) { // later it is never good any more
-		b.Set(seen, board.Field{Name: layout.SeenRefused, Value: domain.PlainText(r.Error(), 300)})
+		b.Set(seen, board.Field{Name: layout.SeenRefused, Value: board.Excerpt(r.Error(), 300)})
 		b.Expire(seen, min(rememberFor(i.m), refusedFor))
 	}
 	if err := f.e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
@@ -545,7 +545,7 @@ func (s *Supervisor) takeRefusal(ctx context.Context, b board.Batch, n ended, r 
 	if n.m, _, err = s.load(ctx, b.Space, n.key); err != nil { // its jobs end with it
 		return err
 	}
-	n.status, n.text = domain.MessageError, "refused by "+d.siteOf(n.node)+": "+domain.PlainText(r.Error, maxErrorText)
+	n.status, n.text = domain.MessageError, "refused by "+d.siteOf(n.node)+": "+board.Excerpt(r.Error, maxErrorText)
 	if len(body) <= maxProof {
 		n.receipt = fmt.Sprintf("%x", body)
 	}

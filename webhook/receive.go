@@ -325,7 +325,7 @@ func (s *Store) gather(p place, err error, now time.Time) *note {
 			n.provenMs = now.UnixMilli()
 		}
 		if proven || n.provenMs == 0 {
-			n.why, n.atMs = domain.PlainText(why, maxError), now.UnixMilli()
+			n.why, n.atMs = board.Excerpt(why, maxError), now.UnixMilli()
 		}
 	}
 	if !s.ending && now.Sub(n.written).Abs() < noteEvery {
