@@ -205,7 +205,7 @@ func (n nodes) unused(now time.Time) error {
 	for name, r := range n {
 		seen, _ := strconv.ParseInt(r.Get(layout.NodeSeen), 10, 64)
 		if age := now.Sub(time.UnixMilli(seen)); age < domain.NodeSilence {
-			return domain.Conflictf("the board is in use: node %s was there %v ago; stop all of its nodes, and wait %v for those that were killed",
+			return domain.Conflictf("the board is in use: node %s said %v ago that it is alive; stop all of its nodes, and wait %v for those that were killed",
 				name, max(0, age.Round(time.Second)), domain.NodeSilence)
 		}
 	}

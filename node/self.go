@@ -185,7 +185,7 @@ func (s self) ownsRunner(ctx context.Context, b board.Board, now time.Time) erro
 	}
 	other, err := layout.DecodeNode(key, recs[0])
 	if age := now.Sub(time.UnixMilli(other.SeenMs)); err == nil && other.RunnerID == s.RunnerID && age < nameKept {
-		return domain.Conflictf("node %s has runner id %d on this board and was there %v ago; give this one another --runner-id, or wait until that one "+
+		return domain.Conflictf("node %s has runner id %d on this board and said %v ago that it is alive; give this one another --runner-id, or wait until that one "+
 			"has been gone for %v", r.Node, s.RunnerID, age.Round(time.Second), nameKept)
 	}
 	return nil
@@ -229,7 +229,7 @@ func (s self) takeName(ctx context.Context, b board.Board, now time.Time) error 
 	holder := recs[0].Get(layout.NodeID)
 	seen, _ := strconv.ParseInt(recs[0].Get(layout.NodeSeen), 10, 64)
 	if age := now.Sub(time.UnixMilli(seen)); holder != "" && holder != s.ID && age < nameKept {
-		return domain.Conflictf("another node has the name %q on this board and was there %v ago; give this one another name, or wait until that one "+
+		return domain.Conflictf("another node has the name %q on this board and said %v ago that it is alive; give this one another name, or wait until that one "+
 			"has been gone for %v",
 			s.Name, age.Round(time.Second), nameKept)
 	}

@@ -202,8 +202,8 @@ func soleNode(ctx context.Context, b board.Board, was string, o options) error {
 		for i, r := range recs {
 			seen, _ := strconv.ParseInt(r.Get(layout.NodeSeen), 10, 64)
 			if age := b.Now().Sub(time.UnixMilli(seen)); age < domain.NodeSilence {
-				return domain.Conflictf("node %s, which was there %v ago, and this board archive to %s: give this node the same --archive; to archive elsewhere, "+
-					"stop all nodes first, and wait %v for those that were killed",
+				return domain.Conflictf("node %s, which said %v ago that it is alive, and this board archive to %s: give this node the same --archive; "+
+					"to archive elsewhere, stop all nodes first, and wait %v for those that were killed",
 					strings.TrimPrefix(keys[i], layout.NodePrefix), age.Round(time.Second), was, domain.NodeSilence)
 			}
 		}
