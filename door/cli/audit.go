@@ -35,7 +35,7 @@ func (a *app) auditCommand() *cobra.Command {
 					return err
 				}
 				err = a.print(r, func(t *table) {
-					t.wide(fmt.Sprintf("looked at %d unfinished job(s) of context %d: %d repaired, %d stuck, %d waiting for who is not there",
+					t.wide(fmt.Sprintf("looked at %d unfinished thing(s) of context %d: %d repaired, %d stuck, %d waiting for who is not there",
 						r.Looked, r.Context, len(r.Repaired), len(r.Stuck), r.Lacks()))
 					if r.Partial {
 						t.wide("those are the oldest; there are more, which the node looks at by itself, and --all does now")
