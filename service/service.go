@@ -252,6 +252,9 @@ func New(p Parts) *Service {
 // authenticated without a token.
 func (s *Service) As(actor domain.ActorID) Caller { return s.For(identity.Proof{Actor: actor}, nil) }
 
+// With returns the operations as they are for who else has proven something.
+func (c Caller) With(who identity.Proof) Caller { return c.api.For(who, nil) }
+
 // For returns the operations as they are for who has proven something. session,
 // where there is one, ends when a right is lost that was used.
 func (s *Service) For(who identity.Proof, session *identity.Session) Caller {

@@ -163,7 +163,25 @@ func (v *visit) prove(proof string) (credential, error) {
 	if err == nil {
 		err = seesPages(who)
 	}
+	if err == nil {
+		err = v.seesContext(who)
+	}
 	return credential{who, proof}, err
+}
+
+// seesContext refuses a token that is narrowed to contexts in none of which its actor has a role: each page would be that of nothing.
+//
+// Errors: [domain.ErrForbidden].
+func (v *visit) seesContext(who identity.Proof) error {
+	if who.Scope == nil || len(who.Scope.Contexts) == 0 {
+		return nil
+	}
+	as := &visit{r: v.r, caller: v.caller.With(who)}
+	if list, err := call(as, api.ContextList, api.ListContextsParams{Limit: 1}); err != nil || len(list.Contexts) > 0 {
+		return err
+	}
+	return domain.Forbiddenf("this token is for %s only, and actor %d has no role there: sign in with another, or have an admin of the context give you a role",
+		who.Scope, who.Actor)
 }
 
 // seesPages refuses a token that is narrowed to groups without those that every page asks for: whoever signed in by it would be
@@ -174,13 +192,21 @@ func seesPages(who identity.Proof) error {
 	if who.Scope == nil || len(who.Scope.Groups) == 0 {
 		return nil
 	}
+	var lacks []string
 	for _, group := range []string{api.ContextList.Group(), api.NodeInfo.Group()} {
 		if !slices.Contains(who.Scope.Groups, group) {
-			return domain.Forbiddenf("this token is for %s only, and every page asks for what is of the group %s, too: sign in with one that has it besides",
-				who.Scope, group)
+			lacks = append(lacks, group)
 		}
 	}
-	return nil
+	switch len(lacks) {
+	case 0:
+		return nil
+	case 1:
+		return domain.Forbiddenf("this token is for %s only, and every page asks for what is of the group %s, too: sign in with one that has it besides",
+			who.Scope, lacks[0])
+	}
+	return domain.Forbiddenf("this token is for %s only, and every page asks for what is of the groups %s, too: sign in with one that has them besides",
+		who.Scope, strings.Join(lacks, " and "))
 }
 
 // admit begins a session, with a new secret: what the browser showed before is ended.

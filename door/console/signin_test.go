@@ -276,9 +276,26 @@ func TestATokenThatSeesNoPageIsRefusedAtOnce(t *testing.T) {
 		return token
 	}
 	b := r.stranger()
-	b.has(b.post(401, "sign-in", "proof", of("job")), "this token is for group job only", "of the group context, too")
+	b.has(b.post(401, "sign-in", "proof", of("job")), "this token is for group job only", "of the groups context and node, too")
 	b.has(b.post(401, "sign-in", "proof", of("job", "context")), "of the group node, too")
 	b.get(401, "c/7/jobs")
 	b.post(200, "sign-in", "proof", of("job", "context", "node"), "next", "/console/c/7/jobs")
+	b.get(200, "c/7/jobs")
+}
+
+// A token for contexts in which its actor has no role is refused where it is pasted, too.
+func TestATokenForAContextWithoutARoleIsRefusedAtOnce(t *testing.T) {
+	r := newRig(t)
+	of := func(contexts ...domain.TenantID) string {
+		token, err := identity.MintFor(r.keys[reader], "n1", time.Now(), time.Hour, identity.Claims{Scope: domain.Scope{Contexts: contexts}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	b := r.stranger()
+	b.has(b.post(401, "sign-in", "proof", of(99)), "this token is for context 99 only", "has no role there")
+	b.get(401, "c/7/jobs")
+	b.post(200, "sign-in", "proof", of(99, 7), "next", "/console/c/7/jobs")
 	b.get(200, "c/7/jobs")
 }

@@ -95,13 +95,13 @@ func (d *Door) strangersPage(w *response, r *nethttp.Request, follows bool) {
 	case follows:
 		d.fail(w, r, domain.Unauthenticatedf("the session has ended; load the page again to sign in"))
 	case r.Method != nethttp.MethodPost:
-		d.cfg.Console.Page(w, r, identity.Proof{}, service.Caller{})
+		d.cfg.Console.Page(w, r, identity.Proof{}, d.api.For(identity.Proof{}, nil))
 	default:
 		if err := seat.MayTry(); err != nil {
 			d.turnAway(w, r, err)
 			return
 		}
-		d.cfg.Console.Page(w, r, identity.Proof{}, service.Caller{})
+		d.cfg.Console.Page(w, r, identity.Proof{}, d.api.For(identity.Proof{}, nil))
 		if w.status == nethttp.StatusUnauthorized {
 			seat.Refused()
 			d.refused("at the console: a token, a key or a link that is not good")
