@@ -119,6 +119,8 @@ func TestBadConfig(t *testing.T) {
 		{"replies that expire before they come", "reply_expiry: -1s\n", "reply_expiry"},
 		{"no YAML", "lease: [\n", ":1:1: "},
 		{"a list", "- 1\n", ":1:1: want fields"},
+		{"names where blocks are wanted", "effects: {echo: {url: x}}\n", ":1:10: effects: want a list of blocks, each of which begins as - name: …"},
+		{"names where a list is wanted", "metrics_contexts: {a: 1}\n", ":1:19: metrics_contexts: want a list, such as [a, b]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

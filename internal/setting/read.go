@@ -316,7 +316,7 @@ func (r *Reading) walk(n *yaml.Node, t reflect.Type, key string) {
 		}
 	case t.Kind() == reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
-			r.fault(n, key+": want a list, such as [a, b]")
+			r.fault(n, key+": want "+listOf(t.Elem()))
 			return
 		}
 		for _, item := range n.Content {
@@ -325,6 +325,16 @@ func (r *Reading) walk(n *yaml.Node, t reflect.Type, key string) {
 	default:
 		r.leaf(n, t, key)
 	}
+}
+
+// listOf says how a list of such items is written.
+func listOf(item reflect.Type) string {
+	if item.Kind() == reflect.Struct && item.NumField() > 0 && !reflect.PointerTo(item).Implements(textType) {
+		if name, _, _ := strings.Cut(item.Field(0).Tag.Get("yaml"), ","); name != "" {
+			return "a list of blocks, each of which begins as - " + name + ": …"
+		}
+	}
+	return "a list, such as [a, b]"
 }
 
 func join(key, name string) string { return strings.TrimPrefix(key+"."+name, ".") }
