@@ -122,6 +122,8 @@ func TestPut(t *testing.T) {
 
 		{"a runner is said to be where it is", "runner:5", "address=x", "address=y", admin, false, ""},
 		{"a worker's record is the node's to write", "runner:5", "worker=a actor=20", "address=y", admin, false, "conflict"},
+		{"also of one that is not listed", "runner:2147483653", "-", "address=y", admin, false, "forbidden"},
+		{"or was kept out", "runner:2147483653", "address=x", "address=y", admin, false, "forbidden"},
 
 		{"a task is anybody's", "rhai_task_details:x", "-", "script=1", admin, false, ""},
 		{"but nobody else's", "rhai_task_details:x", "-", "script=1 caller_id=20", admin, false, "forbidden"},

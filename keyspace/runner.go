@@ -2,6 +2,7 @@ package keyspace
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
@@ -10,13 +11,20 @@ import (
 
 // This file has the rule for runners.
 
+// workerIDs is where the ids of workers begin, as [domain.Worker.RunnerID] makes them.
+const workerIDs = 1 << 31
+
 var leaveWorker = &Rule{needs: always(layout.RunnerWorker), decide: decideLeaveWorker}
 
 // decideLeaveWorker leaves the record of a worker to the node, which writes it when the worker
-// asks for jobs: what jobs are for that worker alone hangs on it.
+// asks for jobs: what jobs are for that worker alone hangs on it. Nor is one made under the number
+// of a worker that is not listed: it would be kept out by that.
 func decideLeaveWorker(_ *Request, c *Change, seen Seen) (Outcome, error) {
 	if name := seen.get(layout.RunnerWorker); name != "" {
 		return Outcome{}, domain.Conflictf("%s is the worker %s, which leaves by itself; the node writes its record", c.Key, name)
+	}
+	if id, err := strconv.ParseUint(strings.TrimPrefix(c.Key, layout.RunnerPrefix), 10, 32); err == nil && id >= workerIDs && len(c.Set) > 0 {
+		return Outcome{}, domain.Forbiddenf("%s: such high numbers are those of workers; the node writes the record of one when it asks for jobs", c.Key)
 	}
 	return Outcome{Guards: []string{layout.RunnerWorker}}, nil
 }
@@ -40,7 +48,7 @@ func MayTakeFor(id domain.RunnerID, who domain.ActorID, seen Seen) error {
 	switch worker := seen.get(layout.RunnerWorker); {
 	case worker != "" && seen.get(layout.RunnerActor) != strconv.FormatUint(uint64(who), 10):
 		return domain.Forbiddenf("what is for runner %d alone is taken by the worker %s of its actor, and that is not actor %d", id, worker, who)
-	case !seen.There && id>>31 != 0: // the numbers that workers come to; see [domain.Worker.RunnerID]
+	case !seen.There && id >= workerIDs:
 		return domain.Forbiddenf("what is for runner %d alone is a worker's, and none of that number is listed; see `ramet runner list`", id)
 	}
 	return nil

@@ -654,6 +654,15 @@ func TestWhoMayWriteForOthers(t *testing.T) {
 	op.refused("CONFLICT runner:7 is the worker good", "DEL", "runner:7")
 	op.refused("NOPERM", "HSET", "runner:7", "worker", "evil")
 	op.refused("CONFLICT", "HSET", "runner:7", "address", "x")
+	// Nor is a worker kept out whose number is not listed now; what did so before can be taken away.
+	free := (domain.Worker{Actor: executor, Name: "free", Context: 9}).RunnerID()
+	op.refused("NOPERM", "HSET", layout.Runner(free), "address", "x")
+	op.refused("NOPERM", "HSETNX", layout.Runner(free), "topic", "x")
+	b = board.Batch{Space: 9}
+	if err := r.board.Commit(t.Context(), *b.Set(layout.Runner(free), board.Field{Name: "topic", Value: "x"})); err != nil {
+		t.Fatal(err)
+	}
+	op.want("1", "DEL", layout.Runner(free))
 }
 
 // TestAQueueOfOneRunnerIsItsOwn where that is a worker: its jobs are for it alone, by the number of the worker too that
