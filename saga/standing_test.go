@@ -247,7 +247,7 @@ func TestASagaThatNobodyServesHidesNoOther(t *testing.T) {
 			keys = append(keys, f.Key)
 		}
 		slices.Sort(keys)
-		if !slices.Equal(keys, []string{"saga other", "saga s"}) {
+		if keys = slices.Compact(keys); !slices.Equal(keys, []string{"saga other", "saga s"}) { // of s also that it cannot be read
 			t.Errorf("got %+v", a.Lacking)
 		}
 	})
