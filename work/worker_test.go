@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ramet-run/ramet/board"
+	"github.com/ramet-run/ramet/board/memboard"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
 	"github.com/ramet-run/ramet/tracing"
@@ -527,6 +528,44 @@ func TestANumberIsOneWorkersAlone(t *testing.T) {
 		listed("jtNIDf")
 		refused(good)
 	})
+}
+
+// between is a board where somebody is quicker whenever the record of a worker is to be new.
+type between struct {
+	board.Board
+	quicker func()
+}
+
+func (b *between) Commit(ctx context.Context, batch board.Batch) error {
+	if quicker := b.quicker; quicker != nil && len(batch.Guards) > 0 && batch.Guards[0].Kind == board.GuardAbsent {
+		b.quicker = nil
+		quicker()
+	}
+	return b.Board.Commit(ctx, batch)
+}
+
+// A worker has more than one claim at once, through several nodes: each writes the same record down.
+func TestAWorkersFirstClaimsAtOnceAreItsOwn(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		actor domain.ActorID
+		say   string
+		want  error
+	}{{"the same worker", 3, "good", nil}, {"another one", 7, "jtNIDf", domain.ErrConflict}} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := &between{Board: memboard.Open()}
+			r := &rig{T: t, board: b, engine: work.New(b, known()), ctx: t.Context()}
+			first := r.hand(tt.actor, tt.say)
+			b.quicker = func() { first.claim(1, 0) }
+			h := r.hand(3, "good")
+			if _, err := r.engine.ClaimFor(t.Context(), h.Worker, h.ask(1, 0)); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if b.quicker != nil {
+				t.Error("nobody was quicker")
+			}
+		})
+	}
 }
 
 // A worker that a node of an older version wrote down is known again.

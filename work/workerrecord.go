@@ -154,25 +154,54 @@ func (e *Engine) register(ctx context.Context, w domain.Worker, ask *domain.Work
 	return err
 }
 
-// enlist writes the record of a worker's id where it is the worker's own, or nobody's.
+// enlistTries bounds how often a worker's record is written against what it was read to be.
+const enlistTries = 20
+
+// enlist writes the record of a worker's id where it is the worker's own, or nobody's. Whose it is
+// is read again where a commit meets another: a worker has several claims at once, which all
+// write it, and may leave meanwhile.
 //
 // Errors: [domain.ErrConflict] where it is another's; [domain.ErrUnavailable].
 func (e *Engine) enlist(ctx context.Context, w domain.Worker, fields []board.Field) error {
 	key, space := layout.Runner(w.RunnerID()), layout.SpaceOf(w.Context)
-	fresh := board.Batch{Space: space}
-	fresh.Absent(key)
-	// A node of an older version writes no actor down. It is the name then that tells: another
-	// actor comes to this id by another one.
-	old := board.Batch{Space: space}
-	old.Equal(key, layout.RunnerWorker, w.Name).Equal(key, layout.RunnerActor, "")
-	for _, b := range []board.Batch{ownRecord(w), fresh, old} {
+	b := ownRecord(w)
+	for range enlistTries {
 		b.Set(key, fields...).Expire(key, workerKept)
 		if err := e.board.Commit(ctx, b); !errors.Is(err, domain.ErrConflict) {
 			return err
 		}
+		rec, err := e.recordOf(ctx, w)
+		if err != nil {
+			return err
+		}
+		b = board.Batch{Space: space}
+		switch {
+		case rec == nil:
+			b.Absent(key)
+		case isRecordOf(rec, w):
+			b.Equal(key, layout.RunnerWorker, w.Name).Equal(key, layout.RunnerActor, rec.Get(layout.RunnerActor))
+		default:
+			return domain.Conflictf("worker %s of actor %d: its name comes to runner %d, which another worker or runner of context %d is; give it another name",
+				w.Name, w.Actor, w.RunnerID(), w.Context)
+		}
 	}
-	return domain.Conflictf("worker %s of actor %d: its name comes to runner %d, which another worker or runner of context %d is; give it another name",
-		w.Name, w.Actor, w.RunnerID(), w.Context)
+	return domain.Unavailablef("the record of worker %s changes too quickly; try again", w.Name)
+}
+
+// recordOf reads whose the record of a worker's id is; nil: nobody's.
+func (e *Engine) recordOf(ctx context.Context, w domain.Worker) (board.Record, error) {
+	recs, err := board.Readable(e.board.GetFields(ctx, layout.SpaceOf(w.Context), []string{layout.RunnerWorker, layout.RunnerActor}, layout.Runner(w.RunnerID())))
+	if err != nil {
+		return nil, err
+	}
+	return recs[0], nil
+}
+
+// isRecordOf reports whether the record of a worker's id is its own. A node of an older version
+// writes no actor down; it is the name then that tells: another actor comes to this id by another one.
+func isRecordOf(rec board.Record, w domain.Worker) bool {
+	actor := rec.Get(layout.RunnerActor)
+	return rec.Get(layout.RunnerWorker) == w.Name && (actor == "" || actor == strconv.FormatUint(uint64(w.Actor), 10))
 }
 
 // Leave takes a worker that stops off the list of runners. What it has still goes to others when
