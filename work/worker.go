@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -38,6 +39,11 @@ func (e *Engine) ClaimFor(ctx context.Context, w domain.Worker, ask domain.Worke
 	deadline := time.Now().Add(time.Duration(ask.WaitMs) * time.Millisecond)
 	for {
 		list, err := e.claimOnce(ctx, w, &ask, deadline)
+		if errors.Is(err, errUnlisted) {
+			if err = e.register(ctx, w, &ask); err == nil {
+				continue // it has its number again, and what is for that alone
+			}
+		}
 		if len(list) > 0 || err != nil || ctx.Err() != nil || !time.Now().Before(deadline) {
 			return list, err
 		}
@@ -77,7 +83,7 @@ func (e *Engine) claimOnce(ctx context.Context, w domain.Worker, ask *domain.Wor
 		}
 		return nil, err // else others may have what came of it
 	}
-	return e.assign(ctx, r, claimed)
+	return e.assign(ctx, w, r, claimed)
 }
 
 // awaitChange waits for a change, at most for a time.
@@ -137,8 +143,21 @@ func (t workerRuntime) Run(context.Context, script.Task, script.Host) (script.Ou
 	return script.Outcome{}, domain.Unavailablef("jobs of type %s are run by workers", string(t))
 }
 
+// errUnlisted says of a claim that what it brought was for the number of a worker whose record is
+// not the worker's any more.
+var errUnlisted = errors.New("the worker is not listed under its number")
+
 // assign makes assignments of what was claimed, and deals with the rest.
-func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed) ([]domain.Assignment, error) {
+//
+// A job that only one runner may take is for whoever has its number when it is handed out, not for
+// who had it when the claim began: that may have waited, and the number is another's since.
+func (e *Engine) assign(ctx context.Context, w domain.Worker, r *Runner, claimed []board.Claimed) ([]domain.Assignment, error) {
+	unlisted := false
+	listed := sync.OnceValues(func() (bool, error) {
+		rec, err := e.recordOf(ctx, w)
+		unlisted = err == nil && (rec == nil || !isRecordOf(rec, w))
+		return !unlisted, err
+	})
 	var list []domain.Assignment
 	var others []said
 	var away error
@@ -146,7 +165,7 @@ func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed)
 	for _, c := range claimed {
 		x := r.taken(ctx, c, now)
 		room -= c.Record.Bytes()
-		a, f, err := x.assign(room > 0 || len(list) == 0)
+		a, f, err := x.assign(room > 0 || len(list) == 0, listed)
 		switch {
 		case err != nil:
 			e.log.Warn("job not given to a worker", "job", c.Item, "context", uint32(c.Space), "err", err)
@@ -171,10 +190,16 @@ func (e *Engine) assign(ctx context.Context, r *Runner, claimed []board.Claimed)
 			e.log.Warn("job claimed for a worker not put back", "job", others[i].x.Claimed.Item, "err", a.err)
 		}
 	}
-	if len(list) == 0 {
-		return nil, away // else the claim would go on at once, and meet the same
+	if unlisted {
+		e.workers.forget(w) // its next claim writes the record, or is refused
 	}
-	return list, nil
+	switch {
+	case len(list) > 0:
+		return list, nil
+	case unlisted && away == nil:
+		return nil, errUnlisted
+	}
+	return nil, away // else the claim would go on at once, and meet the same
 }
 
 // taken is a run of a job that a worker has. Where it came from tells which type it is of.
@@ -196,8 +221,9 @@ func (r *Runner) taken(ctx context.Context, c board.Claimed, begun time.Time) *r
 // assignBytes is about how much one claim brings; jobs beyond it are put back.
 const assignBytes = 16 << 20
 
-// assign makes an assignment of the run, if there is room for one, or else its end.
-func (x *run) assign(room bool) (a domain.Assignment, f *finish, err error) {
+// assign makes an assignment of the run, if there is room for one, or else its end. listed says
+// whether the worker has its number.
+func (x *run) assign(room bool, listed func() (bool, error)) (a domain.Assignment, f *finish, err error) {
 	b := x.heldBatch()
 	what, done, err := x.admit(&b)
 	if err != nil {
@@ -209,6 +235,14 @@ func (x *run) assign(room bool) (a domain.Assignment, f *finish, err error) {
 	if !room {
 		x.putBack(&b)
 		return a, &finish{x, b, ended{status: domain.JobStarted, text: "put back: there was no room for it"}}, nil
+	}
+	if x.job.ForRunner == x.r.cfg.ID {
+		if mine, err := listed(); err != nil {
+			return a, nil, err
+		} else if !mine {
+			x.putBack(&b)
+			return a, &finish{x, b, ended{status: domain.JobStarted, text: "put back: it is for a runner that is another worker now"}}, nil
+		}
 	}
 	if len(x.job.Secrets) > 0 {
 		// A worker is a program of the context's own, which has secrets of its own; over the

@@ -530,6 +530,72 @@ func TestANumberIsOneWorkersAlone(t *testing.T) {
 	})
 }
 
+// What only one worker may take is handed to nobody who had its number before, in a claim that waits or at a
+// node that has not heard of the change.
+func TestWhatIsForAWorkerGoesToWhoHasItsNumber(t *testing.T) {
+	for name, nodes := range map[string]int{"a claim that waits": 1, "another node": 2} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, known())
+				there := *r
+				if nodes > 1 {
+					there.engine = work.New(r.board, known())
+				}
+				evil, good := r.hand(7, "jtNIDf"), there.hand(3, "good")
+				evil.claim(1, 0)
+				claimed := make(chan error, 1)
+				late := func() {
+					list, err := r.engine.ClaimFor(t.Context(), evil.Worker, evil.ask(1, 5*time.Second))
+					if len(list) > 0 {
+						t.Errorf("the other worker was given %s", list[0].Job.Key())
+					}
+					claimed <- err
+				}
+				if nodes == 1 {
+					go late()
+					synctest.Wait()
+				}
+				if err := there.engine.Leave(t.Context(), evil.Worker); err != nil {
+					t.Fatal(err)
+				}
+				good.claim(1, 0)
+				r.submit(mail(1, "x", func(j *domain.Job) { j.ForRunner = good.RunnerID() }))
+				if nodes > 1 {
+					late()
+				}
+				if err := <-claimed; !errors.Is(err, domain.ErrConflict) {
+					t.Errorf("the other's claim: got %v, want a conflict", err)
+				}
+				if list := good.claim(1, 0); len(list) != 1 || list[0].Job.ID != 1 {
+					t.Errorf("its own claim: got %v", list)
+				}
+			})
+		})
+	}
+}
+
+// A worker that left at one node and comes again at another has what is for it alone, and is listed with that.
+func TestAWorkerThatCameAgainHasItsNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		there := *r
+		there.engine = work.New(r.board, known())
+		h := r.hand(3, "good")
+		h.claim(1, 0)
+		if err := there.engine.Leave(t.Context(), h.Worker); err != nil {
+			t.Fatal(err)
+		}
+		r.submit(mail(1, "x", func(j *domain.Job) { j.ForRunner = h.RunnerID() }))
+		if list := h.claim(1, 0); len(list) != 1 {
+			t.Errorf("got %v", list)
+		}
+		recs, err := r.board.Get(t.Context(), layout.SpaceOf(tenant), layout.Runner(h.RunnerID()))
+		if err != nil || recs[0].Get(layout.RunnerWorker) != "good" {
+			t.Errorf("listed is %v, %v", recs[0], err)
+		}
+	})
+}
+
 // between is a board where somebody is quicker whenever the record of a worker is to be new.
 type between struct {
 	board.Board
