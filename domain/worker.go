@@ -111,6 +111,8 @@ type HeldAttempt struct {
 	Caller  ActorID `json:"caller"`
 	ID      JobID   `json:"id"`
 	Attempt int64   `json:"attempt"`
+	// StartedMs, if given, is the job's as the claim brought it: it tells attempts of two jobs of one number apart, where a board was set back.
+	StartedMs int64 `json:"started_ms,omitzero"`
 }
 
 // Key is the job's key.

@@ -78,7 +78,7 @@ func (h *steps) Call(ctx context.Context, length int, c domain.Call, by domain.C
 		return domain.Limitf("call %q: calls and flows are %d deep here, the limit is %d", c.Name, by.Depth+1, domain.MaxFlowDepth)
 	}
 	note := func(b *board.Batch, child string) error {
-		b.Held(x.Claimed.Item, x.r.cfg.Owner, x.Claimed.Token)
+		x.hold(b)
 		b.Add(x.Claimed.Item, layout.JobCalls, 1)
 		text, err := item(child)
 		if err != nil {

@@ -316,9 +316,8 @@ func (h *steps) commit(ctx context.Context, b board.Batch) error {
 
 // refused says what it means that a commit under the lease was refused.
 func (h *steps) refused(err error) error {
-	var g *board.GuardError
 	switch {
-	case errors.As(err, &g) && g.Guard.Kind == board.GuardHeld:
+	case isGone(err):
 		return durable.ErrLost
 	case errors.Is(err, domain.ErrConflict): // an earlier commit whose answer was lost
 		return domain.Unavailablef("the history of %s has moved: %v", h.x.key, err)

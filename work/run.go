@@ -28,6 +28,9 @@ type run struct {
 	claimer *claimer
 	key     domain.JobKey
 	job     *domain.Job
+	// began is when the attempt of a worker began, in Unix milliseconds, as far as the worker says so; see
+	// [domain.HeldAttempt].
+	began int64
 	// foreignItem is set when what was queued is no job's key.
 	foreignItem error
 	refusals    int // of its end by the board
@@ -59,8 +62,22 @@ func (x *run) ref() ref { return ref{x.Claimed.Space, x.key} }
 // heldBatch is a batch that only the holder of the lease can commit.
 func (x *run) heldBatch() board.Batch {
 	b := board.Batch{Space: x.Claimed.Space, Guards: make([]board.Guard, 0, 2), Ops: make([]board.Op, 0, 8)}
-	b.Held(x.Claimed.Item, x.r.cfg.Owner, x.Claimed.Token)
+	x.hold(&b)
 	return b
+}
+
+// hold guards a batch so that only the holder of the lease can commit it.
+func (x *run) hold(b *board.Batch) {
+	b.Held(x.Claimed.Item, x.r.cfg.Owner, x.Claimed.Token)
+	if x.began != 0 {
+		b.Equal(x.Claimed.Item, layout.JobStartedMs, strconv.FormatInt(x.began, 10))
+	}
+}
+
+// isGone reports whether a commit was refused because the job is not the run's any more.
+func isGone(err error) bool {
+	g, refused := errors.AsType[*board.GuardError](err)
+	return lease.IsGone(err) || refused && g.Guard.Kind == board.GuardEqual && g.Guard.Field == layout.JobStartedMs
 }
 
 // Do runs the job.

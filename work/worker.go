@@ -304,17 +304,23 @@ func (e *Engine) ExtendFor(ctx context.Context, w domain.Worker, lease, wait tim
 // extend renews leases of a worker's jobs.
 func (e *Engine) extend(ctx context.Context, w domain.Worker, lease time.Duration, held []domain.HeldAttempt) ([]domain.LeaseState, error) {
 	space := layout.SpaceOf(w.Context)
-	ask := make([]board.Held, len(held))
 	keys := make([]string, len(held))
 	for i, h := range held {
 		keys[i] = h.Key().String()
-		ask[i] = board.Held{Space: space, Item: keys[i], Token: h.Attempt}
 	}
-	answers, err := e.board.Extend(ctx, w.Owner(), lease, ask)
+	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.JobStartedMs, layout.JobTimeout}, keys...))
 	if err != nil {
 		return nil, err
 	}
-	recs, err := board.Readable(e.board.GetFields(ctx, space, []string{layout.JobStartedMs, layout.JobTimeout}, keys...))
+	ask := make([]board.Held, len(held))
+	for i, h := range held {
+		if j, _ := layout.DecodeJob(h.Key(), recs[i]); began(j, h) {
+			ask[i] = board.Held{Space: space, Item: keys[i], Token: h.Attempt}
+		} else {
+			ask[i] = board.Held{Space: space, Item: keys[i], Token: noAttempt}
+		}
+	}
+	answers, err := e.board.Extend(ctx, w.Owner(), lease, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -347,12 +353,16 @@ func (e *Engine) extend(ctx context.Context, w domain.Worker, lease time.Duratio
 	return states, errors.Join(e.told(ctx, w.Owner(), told), e.touch(ctx, w, now))
 }
 
+// noAttempt is the token of no lease.
+const noAttempt = -1
+
 // overdue is how much longer than it may an attempt has taken that is renewed for a lease.
 func (e *Engine) overdue(of attemptOf, rec board.Record, now time.Time, lease time.Duration) time.Duration {
 	j, err := layout.DecodeJob(of.held.Key(), rec)
 	if err != nil || j.StartedMs == 0 {
 		return 0
 	}
+	of.held.StartedMs = 0 // whatever the worker says: the last that was given counts
 	took, known := e.times.took(of, now, lease)
 	if !known {
 		took = e.board.Now().Sub(time.UnixMilli(j.StartedMs))

@@ -1021,3 +1021,67 @@ func TestANumberThatNoLineCanHaveIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// Where a board was set back, a job may have the number of one that a worker has in hand, and the worker that one, too:
+// nothing that it says of the old one counts for the new one.
+func TestAWorkerTellsAJobFromTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		h := r.hand(7, "a")
+		h.claim(1, 0) // makes the type known
+		r.submit(mail(1, "old"), mail(2, "other"))
+		old := h.claim(1, 0)[0]
+		if old.Job.StartedMs == 0 {
+			t.Fatal("a claim does not say when the attempt began")
+		}
+		saying := func(a domain.Assignment) domain.HeldAttempt {
+			held := heldOf(a)
+			held.StartedMs = a.Job.StartedMs
+			return held
+		}
+		step := func(a domain.Assignment, asked int64, name string) error {
+			request := fmt.Appendf(nil, `{"do":"step","name":%q}`, name)
+			return second(r.engine.StepFor(t.Context(), h.Worker, domain.WorkerStep{HeldAttempt: saying(a), Asked: asked, Request: request}))
+		}
+		finish := func(a domain.Assignment, v domain.Verdict) error {
+			return second(h.finish(end(a, v, func(e *domain.AttemptEnd) { e.HeldAttempt = saying(a) })))
+		}
+		if err := step(old, 0, "charge"); err != nil {
+			t.Fatal(err)
+		}
+		b := &board.Batch{}
+		b.Delete("job:1:1").Delete(layout.Steps(key(1)))
+		if r.commit(b); len(h.claim(1, 0)) != 1 { // 2; the lease of 1 has gone with its record
+			t.Fatal("no job")
+		}
+		time.Sleep(time.Second)
+		r.submit(mail(1, "new"))
+		now := h.claim(1, 0)[0]
+		if now.Attempt != old.Attempt || now.Job.Script != "new" {
+			t.Fatalf("got attempt %d of %q", now.Attempt, now.Job.Script)
+		}
+		states, err := r.engine.ExtendFor(t.Context(), h.Worker, h.lease, 0, []domain.HeldAttempt{saying(old), saying(now), heldOf(now)})
+		if want := []domain.LeaseState{domain.LeaseLost, domain.LeaseRenewed, domain.LeaseRenewed}; err != nil || !slices.Equal(states, want) {
+			t.Errorf("renewed: %v, %v, want %v", states, err, want)
+		}
+		log := func(a domain.Assignment) error {
+			return r.engine.LogFor(t.Context(), h.Worker, saying(a), []domain.LogLine{{Line: "x"}})
+		}
+		refused := map[string]error{"its line": log(old), "its end": finish(old, domain.VerdictSucceeded), "its failure": finish(old, domain.VerdictFailed)}
+		for what, err := range refused {
+			if !errors.Is(err, domain.ErrConflict) {
+				t.Errorf("%s: got %v", what, err)
+			}
+		}
+		_ = step(old, 1, "ship")
+		if items, err := r.board.List(t.Context(), layout.SpaceOf(tenant), layout.Steps(key(1)), 0, 10); err != nil || len(items) != 0 {
+			t.Errorf("the new one remembers %v, %v", items, err)
+		}
+		if err := errors.Join(step(now, 0, "charge"), log(now), finish(now, domain.VerdictSucceeded), finish(now, domain.VerdictSucceeded)); err != nil {
+			t.Error(err)
+		}
+		if err := finish(old, domain.VerdictSucceeded); !errors.Is(err, domain.ErrConflict) {
+			t.Errorf("the old one's end, when the new one has ended: got %v", err)
+		}
+	})
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/layout"
-	"github.com/ramet-run/ramet/lease"
 	"github.com/ramet-run/ramet/script"
 )
 
@@ -83,13 +82,13 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 		return nil, again, domain.NotFoundf("job %q does not exist here", key)
 	}
 	j, derr := layout.DecodeJob(end.Key(), rec)
-	if j.LeaseOwner != r.cfg.Owner || j.Attempt != end.Attempt {
+	if !holds(j, r.cfg.Owner, end.HeldAttempt) {
 		again, err = r.endedBefore(j, end)
 		return nil, again, err
 	}
 	r.claimers = append(r.claimers[:0], workerClaimer(r, j.ScriptType))
 	x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: end.Attempt, Record: rec}, time.Now())
-	x.job, x.Begun = j, time.UnixMilli(j.StartedMs)
+	x.job, x.began, x.Begun = j, end.StartedMs, time.UnixMilli(j.StartedMs)
 	x.log = newLog(x, j, rec)
 	if err := x.lastLines(parseSeen(rec.Get(layout.JobLogSeen), end.Attempt), end.Lines); err != nil {
 		return nil, again, err
@@ -108,6 +107,17 @@ func (r *Runner) judgeEnd(ctx context.Context, space board.Space, end *domain.At
 	}
 	what := x.judge(&b, out, stopCause(j, end.Verdict))
 	return fitted(x, b, what), again, nil
+}
+
+// holds reports whether a worker, by the owner on its leases, has the attempt of a job.
+func holds(j *domain.Job, owner string, held domain.HeldAttempt) bool {
+	return j.LeaseOwner == owner && j.Attempt == held.Attempt && began(j, held)
+}
+
+// began reports whether the attempt of a job that a worker means may be the one that stands on the
+// record, by when that began.
+func began(j *domain.Job, held domain.HeldAttempt) bool {
+	return held.StartedMs == 0 || held.StartedMs == j.StartedMs
 }
 
 // lastLines adds to the log of a run the lines that came with its end. Where the number of one is refused the end is
@@ -161,7 +171,7 @@ func stopCause(j *domain.Job, v domain.Verdict) error {
 // Errors: [domain.ErrConflict] when the attempt ended in another way, or is another's.
 func (r *Runner) endedBefore(j *domain.Job, end *domain.AttemptEnd) (domain.AttemptEnded, error) {
 	stands := domain.AttemptEnded{Status: j.Status, Reason: j.Reason, Error: j.Error}
-	ours := j.Attempt == end.Attempt && j.LeaseOwner == "" && j.RunnerID == r.cfg.ID
+	ours := j.Attempt == end.Attempt && j.LeaseOwner == "" && j.RunnerID == r.cfg.ID && (j.StartedMs == 0 || began(j, end.HeldAttempt))
 	switch {
 	case ours && j.Final() && (j.Reason != domain.ReasonRunnerLost || end.Verdict == domain.VerdictLost):
 		if !sameEnd(j, end) {
@@ -304,12 +314,12 @@ func (s said) insist(ctx context.Context, err error) (domain.AttemptEnded, error
 	x, f := s.x, s.finish
 	for try := 0; err != nil; try++ {
 		switch {
-		case lease.IsGone(err) && s.end == nil:
+		case isGone(err) && s.end == nil:
 			if !x.applied(ctx) {
 				return domain.AttemptEnded{}, domain.Conflictf("job %q: its lease ran out before it was put back", x.key)
 			}
 			return f.what.answer(), nil
-		case lease.IsGone(err): // by this end, whose answer was lost, or by another one
+		case isGone(err): // by this end, whose answer was lost, or by another one
 			j, err := x.r.e.loadAny(ctx, x.Claimed.Space, x.key)
 			if err != nil {
 				return domain.AttemptEnded{}, err
@@ -363,6 +373,7 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 		r.claimers = []*claimer{workerClaimer(r, "")}
 		x := r.taken(ctx, board.Claimed{Space: space, Item: key, Token: held.Attempt, Record: rec}, time.Now())
 		j, _ := layout.DecodeJob(held.Key(), rec) // as much as there is of it
+		x.began = held.StartedMs
 		x.log = newLog(x, j, rec)
 		if !begun { // else all of them are counted already
 			whole, seen = nil, parseSeen(rec.Get(layout.JobLogSeen), held.Attempt)
@@ -399,7 +410,7 @@ func (e *Engine) LogFor(ctx context.Context, w domain.Worker, held domain.HeldAt
 			begun, rest, whole, seen, was = true, rest[len(part):], whole[len(part):], now, x.log.used()
 		}
 		switch {
-		case lease.IsGone(err):
+		case isGone(err):
 			return domain.Conflictf("job %q: attempt %s is not this worker's any more", key, strconv.FormatInt(held.Attempt, 10))
 		case !errors.Is(err, domain.ErrConflict):
 			return err

@@ -213,13 +213,13 @@ func (e *Engine) begin(ctx context.Context, w domain.Worker, of attemptOf, befor
 	if err != nil {
 		return nil, err
 	}
-	if j.LeaseOwner != of.owner || j.Attempt != of.held.Attempt {
+	if !holds(j, of.owner, of.held) {
 		return nil, domain.Conflictf("job %q: attempt %d is not this worker's any more", key, of.held.Attempt)
 	}
 	r := e.runnerOf(w, domain.DefaultLease)
 	r.claimers = []*claimer{workerClaimer(r, j.ScriptType)}
 	x := r.taken(context.WithoutCancel(ctx), board.Claimed{Space: of.space, Item: key.String(), Token: of.held.Attempt, Record: recs[0]}, time.Now())
-	x.job = j
+	x.job, x.began = j, of.held.StartedMs
 	x.script = x.newScript(func(bool) {}) // the worker is told by its answers
 	s := &session{x: x}
 	for _, text := range before {

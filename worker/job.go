@@ -62,7 +62,7 @@ func (j *Job) Key() domain.JobKey { return j.Job.Key() }
 
 // held names the job and the attempt.
 func (j *Job) held() domain.HeldAttempt {
-	return domain.HeldAttempt{Caller: j.Job.CallerID, ID: j.Job.ID, Attempt: j.Attempt}
+	return domain.HeldAttempt{Caller: j.Job.CallerID, ID: j.Job.ID, Attempt: j.Attempt, StartedMs: j.Job.StartedMs}
 }
 
 // Args reads the job's arguments, its script as JSON. Without any it leaves into as it is.

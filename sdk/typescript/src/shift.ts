@@ -6,7 +6,7 @@ import { Job } from "./job.js";
 import { JobLog } from "./log.js";
 import { Memory } from "./memory.js";
 import { perform, type Handler } from "./perform.js";
-import { maxAssignments, type Assignment, type AttemptEnd, type FinishedJob, type LogLine, type WorkerAsk } from "./wire.js";
+import { maxAssignments, type Assignment, type AttemptEnd, type FinishedJob, type HeldAttempt, type LogLine, type WorkerAsk } from "./wire.js";
 
 // This file has the life of a worker: it claims jobs, runs them, renews their leases, and
 // hands in how they ended. A job goes from held (its function runs) over ends (it is to be
@@ -146,7 +146,8 @@ export class Shift {
 
   /** Runs a job that was claimed by a request of that instant. */
   #start(a: Assignment, asked: number): void {
-    const held = { caller: a.job.caller_id, id: a.job.id, attempt: a.attempt };
+    const held: HeldAttempt = { caller: a.job.caller_id, id: a.job.id, attempt: a.attempt };
+    if (a.job.started_ms !== undefined) held.started_ms = a.job.started_ms;
     const controller = new AbortController();
     const log = new JobLog((lines) => this.#w.client.log(this.#w.name, held, lines, AbortSignal.timeout(this.#w.leaseMs)));
     const memory = new Memory((ask) => this.#w.client.step(this.#w.name, { ...held, ...ask }, controller.signal), controller.signal);

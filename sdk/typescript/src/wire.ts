@@ -384,6 +384,7 @@ export interface HeldAttempt {
   caller: number;
   id: number;
   attempt: number;
+  started_ms?: number;
 }
 
 export interface Extended {
@@ -407,6 +408,7 @@ export interface AttemptEnd {
   caller: number;
   id: number;
   attempt: number;
+  started_ms?: number;
 }
 
 export type Verdict = "succeeded" | "failed" | "errored" | "timeout" | "stopped" | "lost" | "suspended" | (string & {});
@@ -433,6 +435,7 @@ export interface WorkerLogParams {
   caller: number;
   id: number;
   attempt: number;
+  started_ms?: number;
 }
 
 export interface WorkerStep {
@@ -442,6 +445,7 @@ export interface WorkerStep {
   caller: number;
   id: number;
   attempt: number;
+  started_ms?: number;
 }
 
 export interface WorkerStepAnswer {

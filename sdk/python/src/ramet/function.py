@@ -235,13 +235,7 @@ class Outcome:
 
     def end(self, job: Job) -> wire.AttemptEnd:
         """Write it as the end of an attempt."""
-        held = job.held
-        end: wire.AttemptEnd = {
-            "caller": held["caller"],
-            "id": held["id"],
-            "attempt": held["attempt"],
-            "verdict": self.verdict,
-        }
+        end: wire.AttemptEnd = {**job.held, "verdict": self.verdict}
         if self.result:
             end["result"] = self.result
         if self.error:

@@ -99,7 +99,10 @@ class Job:
     @property
     def held(self) -> wire.HeldAttempt:
         """The attempt's name."""
-        return {"caller": self.record["caller_id"], "id": self.record["id"], "attempt": self.attempt}
+        held: wire.HeldAttempt = {"caller": self.record["caller_id"], "id": self.record["id"], "attempt": self.attempt}
+        if "started_ms" in self.record:
+            held["started_ms"] = self.record["started_ms"]
+        return held
 
     @property
     def cause(self) -> Cause | None:

@@ -265,10 +265,14 @@ class WorkerAsk(_WorkerAsk, total=False):
     version: str
 
 
-class HeldAttempt(TypedDict):
+class _HeldAttempt(TypedDict):
     caller: int
     id: int
     attempt: int
+
+
+class HeldAttempt(_HeldAttempt, total=False):
+    started_ms: int
 
 
 class _LogLine(TypedDict):
@@ -288,6 +292,7 @@ class _AttemptEnd(TypedDict):
 
 
 class AttemptEnd(_AttemptEnd, total=False):
+    started_ms: int
     result: dict[str, str]
     error: str
     final: bool

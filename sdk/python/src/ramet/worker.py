@@ -279,7 +279,7 @@ class Worker:
         if config.labels:
             self._ask["labels"] = dict(config.labels)
         self._lock = threading.Lock()
-        self._held: dict[tuple[int, int, int], Run] = {}  # written on the loop, read by the heartbeat
+        self._held: dict[tuple[int, int, int, int], Run] = {}  # written on the loop, read by the heartbeat
         self._threads = Threads()
         self._ends: deque[tuple[Run, bytes]] = deque()
         self._dirty: set[Run] = set()
@@ -681,9 +681,9 @@ class Worker:
             run.until = max(run.until, asked + self.config.lease)  # answers may overtake each other
 
 
-def _id(run: Run) -> tuple[int, int, int]:
+def _id(run: Run) -> tuple[int, int, int, int]:
     held = run.job.held
-    return held["caller"], held["id"], held["attempt"]
+    return held["caller"], held["id"], held["attempt"], held.get("started_ms", 0)
 
 
 def _written(job: Job, outcome: Outcome, lines: list[wire.LogLine]) -> bytes:
