@@ -9,7 +9,7 @@ var (
 		Summary: "Register an actor by its public key.",
 	}, CreateActorParams{Actor: domain.Actor{Pubkey: examplePubkey}})
 	ActorList = op[ActorPage](Operation{
-		Name: "actor.list", Method: "GET", Path: "/v1/actors", Right: domain.VerbInspect,
+		Name: "actor.list", Method: "GET", Path: "/v1/actors", Right: domain.VerbInspect, Much: true,
 		Summary: "List all actors.",
 	}, ListActorsParams{Limit: 100})
 	ActorShow = op[domain.Actor](Operation{

@@ -14,7 +14,7 @@ var (
 		Summary: "Show the ban that holds on one thing of a context, or on the context.",
 	}, ShowBanParams{In: 7, Kind: domain.BanBlueprint, Name: "nightly"})
 	BanList = op[BanPage](Operation{
-		Name: "ban.list", Method: "GET", Path: "/v1/contexts/{context}/bans", Right: domain.VerbRead,
+		Name: "ban.list", Method: "GET", Path: "/v1/contexts/{context}/bans", Right: domain.VerbRead, Much: true,
 		Summary: "List the bans that hold in a context.",
 	}, ListBansParams{Context: 7})
 	BanLift = op[domain.Ban](Operation{
@@ -30,7 +30,7 @@ var (
 		Summary: "Show a ban of any context, or on everything.",
 	}, ShowAnyBanParams{Kind: domain.BanType, Name: "shell"})
 	BanListAll = op[BanPage](Operation{
-		Name: "ban.list_all", Method: "GET", Path: "/v1/bans", Right: domain.VerbInspect,
+		Name: "ban.list_all", Method: "GET", Path: "/v1/bans", Right: domain.VerbInspect, Much: true,
 		Summary: "List the bans of all contexts.",
 	}, ListAllBansParams{})
 	BanLiftAll = op[domain.Ban](Operation{

@@ -21,7 +21,7 @@ var (
 		Summary: "Show a version of a blueprint.",
 	}, BlueprintParams{Context: 7, Name: "nightly"})
 	BlueprintVersions = op[BlueprintPage](Operation{
-		Name: "blueprint.versions", Method: "GET", Path: "/v1/contexts/{context}/blueprints/{name}/versions", Right: domain.VerbRead,
+		Name: "blueprint.versions", Method: "GET", Path: "/v1/contexts/{context}/blueprints/{name}/versions", Right: domain.VerbRead, Much: true,
 		Summary: "List the versions of a blueprint, newest first.",
 	}, BlueprintVersionsParams{Context: 7, Name: "nightly"})
 	BlueprintDiff = op[BlueprintChanges](Operation{

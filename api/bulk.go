@@ -5,7 +5,7 @@ import "github.com/ramet-run/ramet/domain"
 // The operations on bulk operations: those that do something to everything a filter fits.
 var (
 	BulkList = op[BulkPage](Operation{
-		Name: "bulk.list", Method: "GET", Path: "/v1/contexts/{context}/bulk", Right: domain.VerbRead,
+		Name: "bulk.list", Method: "GET", Path: "/v1/contexts/{context}/bulk", Right: domain.VerbRead, Much: true,
 		Summary: "List bulk operations, newest first: those under way, and what has ended within 7 days.",
 	}, ListBulkParams{Context: 7})
 	BulkShow = op[*domain.Bulk](Operation{

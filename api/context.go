@@ -13,7 +13,7 @@ var (
 		Summary: "Make a context.",
 	}, CreateContextParams{Tenant: domain.Tenant{Admins: []domain.ActorID{10}}})
 	ContextList = op[ContextPage](Operation{
-		Name: "context.list", Method: "GET", Path: "/v1/contexts", Right: domain.VerbKnow,
+		Name: "context.list", Method: "GET", Path: "/v1/contexts", Right: domain.VerbKnow, Much: true,
 		Summary: "List the contexts in which the caller has a role.",
 	}, ListContextsParams{Limit: 100})
 	ContextShow = op[ShownContext](Operation{

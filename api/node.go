@@ -5,7 +5,7 @@ import "github.com/ramet-run/ramet/domain"
 // The operations on nodes.
 var (
 	NodeList = op[NodePage](Operation{
-		Name: "node.list", Method: "GET", Path: "/v1/nodes", Right: domain.VerbInspect,
+		Name: "node.list", Method: "GET", Path: "/v1/nodes", Right: domain.VerbInspect, Much: true,
 		Summary: "List the nodes of the board: what they are, and when they were last seen.",
 	}, ListNodesParams{})
 	NodeShow = op[domain.Node](Operation{

@@ -40,3 +40,28 @@ func TestTheTable(t *testing.T) {
 		t.Errorf("got %d operations", len(api.Table))
 	}
 }
+
+// TestListsAreMuch: of an answer that grows with what there is few are made at once.
+func TestListsAreMuch(t *testing.T) {
+	few := map[string]string{ // whose lists are short, and why
+		"circle.list": "circles stand in the config files of nodes",
+		"effect.list": "so do effects",
+		"peer.list":   "the operator adds peers by hand",
+	}
+	for _, o := range api.Table {
+		_, verb, _ := strings.Cut(o.Name, ".")
+		result := reflect.TypeOf(o.Result)
+		paged := false
+		if result.Kind() == reflect.Struct {
+			_, paged = result.FieldByName("Next")
+		}
+		lists := o.Right.Reads() && (paged || strings.HasPrefix(verb, "list"))
+		if why := few[o.Name]; lists && o.Much == (why != "") {
+			t.Errorf("%s: much %v; it is little because %q", o.Name, o.Much, why)
+		}
+		delete(few, o.Name)
+	}
+	for name := range few {
+		t.Errorf("%s is no operation", name)
+	}
+}

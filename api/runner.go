@@ -5,7 +5,7 @@ import "github.com/ramet-run/ramet/domain"
 // The operations on runners.
 var (
 	RunnerList = op[RunnerPage](Operation{
-		Name: "runner.list", Method: "GET", Path: "/v1/runners", Right: domain.VerbInspect,
+		Name: "runner.list", Method: "GET", Path: "/v1/runners", Right: domain.VerbInspect, Much: true,
 		Summary: "List runners: what they serve, what not and why, and what isolates their scripts; with a context, to those who may read there, what they serve.",
 	}, ListRunnersParams{})
 	RunnerShow = op[domain.Runner](Operation{
@@ -22,7 +22,7 @@ type ListRunnersParams struct {
 	Context domain.TenantID `json:"-" query:"context"`
 	// Cursor is the next of the page before.
 	Cursor string `json:"-" query:"cursor"`
-	// Limit is about how many a page has, up to 10,000. 0: that.
+	// Limit is about how many a page has, up to 500. 0: that.
 	Limit int `json:"-" query:"limit"`
 }
 

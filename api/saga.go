@@ -26,7 +26,7 @@ var (
 		Summary: "Show a version of a saga.",
 	}, SagaParams{Context: 7, Name: "order"})
 	SagaVersions = op[SagaPage](Operation{
-		Name: "saga.versions", Method: "GET", Path: "/v1/contexts/{context}/sagas/{saga}/versions", Right: domain.VerbRead,
+		Name: "saga.versions", Method: "GET", Path: "/v1/contexts/{context}/sagas/{saga}/versions", Right: domain.VerbRead, Much: true,
 		Summary: "List the versions of a saga, newest first.",
 	}, SagaVersionsParams{Context: 7, Name: "order"})
 	SagaDiff = op[SagaChanges](Operation{

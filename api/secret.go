@@ -10,7 +10,7 @@ var (
 		Summary: "Put a secret of a context on the board, sealed, over one of that name. Nobody reads it back.",
 	}, SetSecretParams{Context: 7, Name: "warehouse", Value: "postgres://etl:hunter2@db/warehouse"})
 	SecretList = op[Secrets](Operation{
-		Name: "secret.list", Method: "GET", Path: "/v1/contexts/{context}/secrets", Right: domain.VerbRead,
+		Name: "secret.list", Method: "GET", Path: "/v1/contexts/{context}/secrets", Right: domain.VerbRead, Much: true,
 		Summary: "List the secrets of a context by name, without their values: those on the board, and those that the node has besides.",
 	}, ListSecretsParams{Context: 7})
 	SecretDelete = op[SecretDeleted](Operation{

@@ -5,7 +5,7 @@ import "github.com/ramet-run/ramet/domain"
 // The operations on tokens.
 var (
 	TokenList = op[TokenPage](Operation{
-		Name: "token.list", Method: "GET", Path: "/v1/tokens", Right: domain.VerbKnow,
+		Name: "token.list", Method: "GET", Path: "/v1/tokens", Right: domain.VerbKnow, Much: true,
 		Summary: "List one's tokens that are known, and which were revoked; the operator those of any actor.",
 		Errors:  []error{domain.ErrNotFound},
 	}, ListTokensParams{Actor: 12})

@@ -12,7 +12,8 @@ import (
 	"github.com/ramet-run/ramet/layout"
 )
 
-// runnerPage is how many runners are read at once.
+// runnerPage is how many runners a page has at the most. A context may have thousands of workers, and
+// each says of up to [domain.MaxWorkerTypes] types how it serves them.
 const runnerPage = 500
 
 // The parts of the list of runners, by which its cursors begin.
@@ -26,16 +27,17 @@ func (c Caller) ListRunners(ctx context.Context, p api.ListRunnersParams) (api.R
 	if err := c.mayRunners(ctx, p.Context, "runners"); err != nil {
 		return api.RunnerPage{}, err
 	}
-	limit, err := directoryLimit(p.Limit)
-	if err != nil {
-		return api.RunnerPage{}, err
+	if p.Limit < 0 || p.Limit > runnerPage {
+		return api.RunnerPage{}, domain.Invalidf("limit %d: want 1 to %d, or 0 for that", p.Limit, runnerPage)
 	}
+	limit := cmp.Or(p.Limit, runnerPage)
 	part, cursor, _ := strings.Cut(cmp.Or(p.Cursor, ofNodes), ":")
 	if part != ofNodes && (part != ofContext || p.Context == 0) {
 		return api.RunnerPage{}, domain.Invalidf("cursor %q: want the next of the page before, with the same context", domain.PlainText(p.Cursor, 100))
 	}
 	list := api.RunnerPage{Runners: []domain.Runner{}}
 	if part == ofNodes {
+		var err error
 		if cursor, err = c.addRunners(ctx, &list, 0, p.Context, cursor, limit); err != nil {
 			return list, err
 		}
@@ -50,7 +52,7 @@ func (c Caller) ListRunners(ctx context.Context, p api.ListRunnersParams) (api.R
 	if p.Context == 0 {
 		return list, nil
 	}
-	cursor, err = c.addRunners(ctx, &list, layout.SpaceOf(p.Context), p.Context, cursor, limit)
+	cursor, err := c.addRunners(ctx, &list, layout.SpaceOf(p.Context), p.Context, cursor, limit)
 	if cursor != "" {
 		list.Next = ofContext + ":" + cursor
 	}
@@ -108,7 +110,7 @@ func (c Caller) addRunners(ctx context.Context, list *api.RunnerPage, space boar
 	seen := map[string]bool{} // a key may come twice in a listing
 	begin := len(list.Runners)
 	for len(list.Runners) < limit {
-		keys, next, err := c.api.parts.Records.Keys(ctx, space, layout.RunnerPrefix, cursor, min(runnerPage, limit-len(list.Runners)))
+		keys, next, err := c.api.parts.Records.Keys(ctx, space, layout.RunnerPrefix, cursor, limit-len(list.Runners))
 		if err != nil {
 			return "", err
 		}

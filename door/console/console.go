@@ -66,6 +66,7 @@ type Console struct {
 	silence  silence                // of the archive
 	looks    known[api.AuditReport] // what was found of unfinished things
 	living   known[service.LiveJobs]
+	runners  [2]known[[]domain.Runner] // who runs jobs: as those see it who have a role in a context, and the operator
 	guard    *nethttp.CrossOriginProtection
 }
 

@@ -33,13 +33,47 @@ func (v *visit) unfinished() (*api.AuditReport, error) {
 	return &report, nil
 }
 
+// runnersKept is for how long it is shown who runs jobs where these are many. Their records are
+// written every ten seconds.
+const runnersKept = 10 * time.Second
+
+// runners are those of the nodes and of the context. Where these are many they are read once for all who look.
+func (v *visit) runners() ([]domain.Runner, error) {
+	read := func(v *visit) (f found[[]domain.Runner], err error) {
+		p := api.ListRunnersParams{Context: v.tenant.ID}
+		for pages := 0; pages == 0 || p.Cursor != ""; pages++ {
+			page, err := call(v, api.RunnerList, p)
+			if err != nil {
+				return f, err
+			}
+			f.what, p.Cursor = append(f.what, page.Runners...), page.Next
+			for _, r := range page.Runners {
+				f.looked += len(r.Serves)
+			}
+			if pages > 0 {
+				f.keep = runnersKept
+			}
+		}
+		return f, nil
+	}
+	if !v.who.Permits(v.tenant, domain.VerbRead, false, api.RunnerList.Group()) {
+		f, err := read(v) // which says why not
+		return f.what, err
+	}
+	as := 0
+	if v.mayOnNode(api.RunnerList.Operation) {
+		as = 1
+	}
+	return v.console.runners[as].get(v, read)
+}
+
 // checkUp asks what `ramet doctor` asks, as far as who looks may.
 func (v *visit) checkUp(info api.Info) (doctor.Report, error) {
 	told := doctor.Answers{Info: info, Contexts: []domain.Tenant{v.tenant}}
-	runners, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	runners, err := v.runners()
 	switch {
 	case err == nil:
-		told.Runners = &runners
+		told.Runners = &api.RunnerPage{Runners: runners}
 	case !errors.Is(err, domain.ErrForbidden): // a token may be narrowed to other nouns
 		return doctor.Report{}, err
 	}

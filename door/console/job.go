@@ -315,11 +315,11 @@ func (v *visit) isolationFact(j *domain.Job) (f fact, ok bool) {
 	if j.RunnerID == 0 || j.Final() {
 		return fact{}, false
 	}
-	runners, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	runners, err := v.runners()
 	if err != nil {
 		return fact{}, false // the page says less, and is right
 	}
-	for _, r := range runners.Runners {
+	for _, r := range runners {
 		if r.ID != j.RunnerID {
 			continue
 		}

@@ -122,14 +122,14 @@ func (v *visit) auditJobs() error {
 
 // runnersPage shows who executes jobs.
 func (v *visit) runnersPage() error {
-	list, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	list, err := v.runners()
 	if err != nil {
 		return err
 	}
 	t := table{Name: "Runners", Head: []column{{"Runner", "name"}, {"Kind", ""}, {"State", ""}, {"Serves", "full"}, {"Held in", "name"}, {"Running",
 		"num"}, {"Slots", "num"}, {"Seen", ""}}}
 	alive, busy, slots := 0, 0, 0
-	for _, r := range list.Runners {
+	for _, r := range list {
 		st, kind, name := state{"alive", succeeded}, "of a node", cmp.Or(r.Node, r.Worker, r.Address, r.Topic)
 		if r.Node == "" {
 			if kind = "foreign"; r.Worker != "" {

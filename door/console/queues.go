@@ -58,7 +58,7 @@ func queuesOf(runners []domain.Runner, jobs []*domain.Job, now time.Time) map[do
 
 // queuesPage shows by script type what waits, and who would take it.
 func (v *visit) queuesPage() error {
-	runners, err := call(v, api.RunnerList, api.ListRunnersParams{Context: v.tenant.ID})
+	runners, err := v.runners()
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (v *visit) queuesPage() error {
 	if err != nil {
 		return err
 	}
-	queues := queuesOf(runners.Runners, waits.Jobs, v.now)
+	queues := queuesOf(runners, waits.Jobs, v.now)
 	t := table{Name: "Queues", Head: []column{{"Script type", "name"}, {"State", ""}, {"Waiting", "num"}, {"Oldest", ""}, {"Running", "num"}, {"Slots",
 		"num"}, {"Runners", "num"}, {"Why", "why"}}}
 	var s *sentence

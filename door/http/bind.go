@@ -92,6 +92,16 @@ func (b *binder) tenant(params any) domain.TenantID {
 	return domain.TenantID(reflect.ValueOf(params).Elem().FieldByIndex(field).Uint())
 }
 
+// concerns is the context that the request is about, wherever its number stands; 0 where that is none.
+func (b *binder) concerns(params any) domain.TenantID {
+	if field, there := b.query["context"]; there {
+		if f := reflect.ValueOf(params).Elem().FieldByIndex(field); isContext(f) {
+			return domain.TenantID(f.Uint())
+		}
+	}
+	return b.tenant(params)
+}
+
 // bindHead reads the parameters that stand before the body. named finds a
 // context by its alias.
 func (b *binder) bindHead(w *response, r *nethttp.Request, params any, named func(alias string) (domain.TenantID, error)) error {

@@ -214,7 +214,7 @@ func (d *Door) mount(o *service.Operation) {
 			})
 			return
 		}
-		if err := w.turn.begin(r.Context(), o, caller, b.tenant(params)); err != nil {
+		if err := w.turn.begin(r.Context(), o, caller, b.concerns(params)); err != nil {
 			d.fail(w, r, cmp.Or(session.Err(), err))
 			return
 		}

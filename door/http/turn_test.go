@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/archive"
+	"github.com/ramet-run/ramet/board"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/internal/testpipe"
 	"github.com/ramet-run/ramet/listing"
 	"github.com/ramet-run/ramet/service"
+	"github.com/ramet-run/ramet/service/servicetest"
 	"github.com/ramet-run/ramet/work"
 )
 
@@ -174,6 +176,44 @@ func TestAnswersOfOneContextAreMadeAFewAtOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// slowKeys are records whose keys are as slow.
+type slowKeys struct {
+	service.Records
+	slow *slowReads
+}
+
+func (s *slowKeys) Keys(ctx context.Context, space board.Space, prefix, cursor string, limit int) ([]string, string, error) {
+	s.slow.wait(domain.TenantID(space))
+	return s.Records.Keys(ctx, space, prefix, cursor, limit)
+}
+
+// TestRunnersOfOneContextAreListedAFewAtOnce by all of its actors together, though the path does not name it.
+func TestRunnersOfOneContextAreListedAFewAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowReads{inside: make(chan int, 1), gate: make(chan struct{})}
+		slow.inside <- 0
+		r := newRigWithout(t, func(p *service.Parts) { p.Records = &slowKeys{p.Records, slow} })
+		ln := testpipe.Listen()
+		r.serve(ln)
+		var all []net.Conn
+		for _, as := range []domain.ActorID{admin, servicetest.Executor, reader} {
+			for range 5 {
+				all = append(all, r.send(ln, as, "GET", "/v1/runners?context=7", "", ""))
+			}
+		}
+		time.Sleep(time.Second)
+		if got := slow.asking(); got != 4 {
+			t.Errorf("%d are read at once, want 4", got)
+		}
+		close(slow.gate)
+		for _, c := range all {
+			if got := r.answered(c); got.StatusCode != nethttp.StatusOK {
+				t.Errorf("got %v", got)
+			}
+		}
+	})
 }
 
 // TestALongLineIsRefused has one actor ask for more than may wait.

@@ -235,7 +235,15 @@ class Outcome:
 
     def end(self, job: Job) -> wire.AttemptEnd:
         """Write it as the end of an attempt."""
-        end: wire.AttemptEnd = {**job.held, "verdict": self.verdict}
+        held = job.held
+        end: wire.AttemptEnd = {
+            "caller": held["caller"],
+            "id": held["id"],
+            "attempt": held["attempt"],
+            "verdict": self.verdict,
+        }
+        if "started_ms" in held:
+            end["started_ms"] = held["started_ms"]
         if self.result:
             end["result"] = self.result
         if self.error:
