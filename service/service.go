@@ -26,6 +26,7 @@ type Jobs interface {
 	StepFor(ctx context.Context, w domain.Worker, ask domain.WorkerStep) (domain.WorkerStepAnswer, error)
 	LogFor(ctx context.Context, w domain.Worker, held domain.HeldAttempt, lines []domain.LogLine) error
 	RegisterTypes(ctx context.Context, tenant domain.TenantID, types []domain.ScriptType) error
+	NameTypes(ctx context.Context, tenant domain.TenantID, types []domain.ScriptType) error
 	Submit(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job) ([]work.Receipt, error)
 	SubmitUnder(ctx context.Context, tenant domain.TenantID, jobs []*domain.Job, tickets []string, keep time.Duration) ([]work.Receipt, error)
 	Show(ctx context.Context, tenant domain.TenantID, key domain.JobKey) (*domain.Job, error)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/identity"
 )
 
 // worker is who asks.
@@ -93,11 +94,15 @@ func (c Caller) LeaveWork(ctx context.Context, p api.WorkerParams) (struct{}, er
 
 // RegisterWork has jobs of a context be of types that workers serve.
 func (c Caller) RegisterWork(ctx context.Context, p api.RegisterParams) (api.RegisterParams, error) {
-	if _, err := c.may(ctx, domain.VerbCreate, p.Context, "jobs"); err != nil {
+	t, err := c.may(ctx, domain.VerbCreate, p.Context, "jobs")
+	if err != nil {
 		return api.RegisterParams{}, err
 	}
 	if len(p.Types) > domain.MaxWorkerTypes {
 		return api.RegisterParams{}, domain.Limitf("types: %d of them, the limit is %d", len(p.Types), domain.MaxWorkerTypes)
+	}
+	if identity.RoleIn(t, c.who.Actor) == domain.Executor {
+		return p, c.api.parts.Jobs.NameTypes(ctx, p.Context, p.Types)
 	}
 	return p, c.api.parts.Jobs.RegisterTypes(ctx, p.Context, p.Types)
 }

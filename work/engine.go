@@ -118,8 +118,7 @@ type Engine struct {
 	announced sync.Map
 	// choosers are each [chooser] known to be in layout.Choosers.
 	choosers sync.Map
-	// types are each [contextType] known to be in layout.WorkerTypes or layout.RegisteredTypes,
-	// with whether it is in the latter.
+	// types are the [contextTypes] of spaces.
 	types   sync.Map
 	retired sync.Map // of instants, by [typeSet]: when it was looked through last
 	workers workerCache

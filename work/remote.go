@@ -67,7 +67,7 @@ func (e *Engine) known(ctx context.Context, tenant domain.TenantID, j *domain.Jo
 	if j.At != "" {
 		return nil
 	}
-	known, _, err := e.knows(ctx, layout.SpaceOf(tenant), j.ScriptType)
+	known, err := e.knows(ctx, layout.SpaceOf(tenant), j.ScriptType)
 	if err == nil && !known {
 		err = &UnknownTypeError{Type: j.ScriptType}
 	}

@@ -851,6 +851,44 @@ func TestClaimsLeaveRoomForWhatIsRegistered(t *testing.T) {
 	})
 }
 
+// What one node takes back is known at the others no more within seconds, and may be named again at each.
+func TestTypesThatAreTakenBackAreUnknownEverywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, known())
+		there := *r
+		there.engine = work.New(r.board, known())
+		register := func(e *work.Engine, types ...domain.ScriptType) {
+			t.Helper()
+			if err := e.RegisterTypes(t.Context(), tenant, types); err != nil {
+				t.Fatal(err)
+			}
+		}
+		takes := func(e *work.Engine, id domain.JobID) bool {
+			j := mail(id, "x")
+			j.ScriptType = "stale"
+			receipts, err := e.Submit(t.Context(), tenant, []*domain.Job{j})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return receipts[0].Err == nil
+		}
+		register(r.engine, "stale")
+		register(there.engine, "stale")
+		for i := range domain.MaxContextTypes {
+			register(r.engine, domain.ScriptType(fmt.Sprintf("t%d", i)))
+		}
+		time.Sleep(6 * time.Second)
+		if takes(r.engine, 1) || takes(there.engine, 1) {
+			t.Error("a node takes jobs of a type that was taken back")
+		}
+		time.Sleep(time.Minute) // until some may be taken back again
+		register(there.engine, "stale")
+		if !takes(there.engine, 2) || !takes(r.engine, 3) {
+			t.Error("a node does not know what was registered again")
+		}
+	})
+}
+
 func TestAClaimBringsNoMoreThanItCanCarry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, known())
