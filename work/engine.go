@@ -122,6 +122,7 @@ type Engine struct {
 	types   sync.Map
 	retired sync.Map // of instants, by [typeSet]: when it was looked through last
 	workers workerCache
+	read    sync.Map // the [lastWorkers] of spaces
 	// sessions are how far attempts of workers have come in what their jobs remember.
 	sessions  sessions
 	times     attemptTimes // of attempts of workers

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/ramet-run/ramet/board"
@@ -52,9 +53,44 @@ func (e *Engine) serving(ctx context.Context, space board.Space) (s serving, err
 	if s.runners, err = e.served(ctx, 0); err != nil {
 		return s, err
 	}
-	workers, err := e.served(ctx, space)
+	workers, err := e.workersOf(ctx, space)
 	s.runners = append(s.runners, workers...)
 	return s, err
+}
+
+const (
+	// manyWorkers is from how many workers of a context on they are not read anew for each who asks: a
+	// record of each may say of [domain.MaxWorkerTypes] types how it serves them.
+	manyWorkers = 500
+	// workersRead is for how long it is gone by what was read of so many. Each is written every [workerEvery].
+	workersRead = 2 * time.Second
+)
+
+// workersOf are the workers of a context, read by one at a time: where they are many the others have the same.
+func (e *Engine) workersOf(ctx context.Context, space board.Space) ([]domain.Runner, error) {
+	v, _ := e.read.LoadOrStore(space, &lastWorkers{turn: make(chan struct{}, 1)})
+	last := v.(*lastWorkers)
+	select {
+	case last.turn <- struct{}{}:
+		defer func() { <-last.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if many := last.many.Load(); many != nil {
+		return *many, nil
+	}
+	all, err := e.served(ctx, space)
+	if err == nil && len(all) >= manyWorkers {
+		last.many.Store(&all)
+		time.AfterFunc(workersRead, func() { last.many.Store(nil) })
+	}
+	return all, err
+}
+
+// lastWorkers are the workers of a context as they were read last, where they were many.
+type lastWorkers struct {
+	turn chan struct{} // capacity 1
+	many atomic.Pointer[[]domain.Runner]
 }
 
 // served is what the runners of the nodes say of themselves, or in a context's space its
