@@ -88,8 +88,8 @@ type JobFilter struct {
 	Caller domain.ActorID    `json:"-" query:"caller"`
 	// Flow is the number of the flow that they belong to.
 	Flow domain.FlowID `json:"-" query:"flow"`
-	// Phase takes of those that have begun the ones whose script is running, is suspended, or
-	// is retrying: waits for its next attempt.
+	// Phase takes the ones that are queued: wait for a runner; blocked: wait for others, their time or
+	// another context; whose script is running or suspended; or retrying: wait for their next attempt.
 	Phase domain.JobPhase `json:"-" query:"phase"`
 	// Where is a Rhai expression over `job`, such as job.losses > 0.
 	Where string `json:"-" query:"where"`

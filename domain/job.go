@@ -53,24 +53,34 @@ func (s JobStatus) Known() bool {
 	return s == JobDispatched || s == JobWaiting || s == JobStarted || s.Final()
 }
 
-// JobPhase is what a job that has begun is at: its status says started of all three.
+// JobPhase is what a job that has not ended is at, which its status does not tell: of a job that
+// waited for others it goes on to say so while the job waits for a runner.
 type JobPhase string
 
-// The phases.
+// The phases. Of one that has begun the status says started; the first two are those of one that has not.
 const (
+	PhaseQueued    JobPhase = "queued"    // it waits for a runner, and for nothing else
+	PhaseBlocked   JobPhase = "blocked"   // it waits for others, for its time, or for another context
 	PhaseRunning   JobPhase = "running"   // its script runs
 	PhaseSuspended JobPhase = "suspended" // its durable script waits, and holds no slot
 	PhaseRetrying  JobPhase = "retrying"  // an attempt has ended, and the next has not begun
 )
 
-// Known reports whether p is one of the three words.
-func (p JobPhase) Known() bool { return p == PhaseRunning || p == PhaseSuspended || p == PhaseRetrying }
+// JobPhases are all there are.
+var JobPhases = []JobPhase{PhaseQueued, PhaseBlocked, PhaseRunning, PhaseSuspended, PhaseRetrying}
 
-// Phase is what a job that has begun is at; "" of others.
+// Known reports whether p is one of the five words.
+func (p JobPhase) Known() bool { return slices.Contains(JobPhases, p) }
+
+// Phase is what a job is at; "" of one that has ended.
 func (j *Job) Phase() JobPhase {
 	switch {
-	case j.Status != JobStarted:
+	case j.Final():
 		return ""
+	case j.Status == JobDispatched && j.Waits == 0 && j.At == "", j.Status == JobWaiting && j.Waits == 0 && j.QueuedMs != 0:
+		return PhaseQueued
+	case j.Status != JobStarted:
+		return PhaseBlocked
 	case j.Suspended != nil:
 		return PhaseSuspended
 	case j.NextRetryMs != 0 || j.StartedMs != 0 && j.QueuedMs > j.StartedMs:

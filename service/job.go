@@ -181,8 +181,11 @@ func (c Caller) findJobs(ctx context.Context, t domain.Tenant, p api.ListJobsPar
 			[]string{string(domain.JobDispatched), string(domain.JobWaiting), string(domain.JobStarted), string(domain.JobError), string(domain.JobFinished)}))
 	}
 	if p.Phase != "" && !p.Phase.Known() {
-		return none, domain.Invalidf("phase %q: want running, suspended or retrying%s", p.Phase, didYouMean(string(p.Phase),
-			[]string{string(domain.PhaseRunning), string(domain.PhaseSuspended), string(domain.PhaseRetrying)}))
+		var words []string
+		for _, phase := range domain.JobPhases {
+			words = append(words, string(phase))
+		}
+		return none, domain.Invalidf("phase %q: want queued, blocked, running, suspended or retrying%s", p.Phase, didYouMean(string(p.Phase), words))
 	}
 	filter := work.Filter{Status: p.Status, Type: p.Type, Caller: p.Caller, Flow: p.Flow, Phase: p.Phase, Callers: membersOf(t), Live: live, Look: w.look()}
 	if filter.Way, err = wayOf(p.Sort, filter.Ways()); err != nil {
@@ -211,7 +214,7 @@ type LiveJobs struct {
 	Retrying           int // between two attempts
 	Waiting            int // for a runner
 	Blocked            int // waiting for what they need: other jobs, prerequisites
-	// OldestMs is since when the one waits for a runner that began to first; 0: none does.
+	// OldestMs is since when the one waits for a runner that began to wait first; 0: none does.
 	OldestMs int64
 	// More says that there was too much to look through: there may be more of each.
 	More bool
@@ -246,19 +249,20 @@ func (c Caller) CountLive(ctx context.Context, tenant domain.TenantID) (n LiveJo
 }
 
 func (n *LiveJobs) add(j *domain.Job) {
-	switch {
-	case j.Status == domain.JobDispatched:
+	switch j.Phase() {
+	case domain.PhaseQueued:
 		n.Waiting++
-		if n.OldestMs == 0 { // they come in the order in which they began
-			n.OldestMs = cmp.Or(j.QueuedMs, j.CreatedAt.Time().UnixMilli())
+		// They come in the order in which they were made, in which followers are not queued.
+		if at := cmp.Or(j.QueuedMs, j.CreatedAt.Time().UnixMilli()); n.OldestMs == 0 || at < n.OldestMs {
+			n.OldestMs = at
 		}
-	case j.Status == domain.JobWaiting:
+	case domain.PhaseBlocked:
 		n.Blocked++
-	case j.Phase() == domain.PhaseSuspended:
+	case domain.PhaseSuspended:
 		n.Suspended++
-	case j.Phase() == domain.PhaseRetrying:
+	case domain.PhaseRetrying:
 		n.Retrying++
-	case j.Phase() == domain.PhaseRunning:
+	case domain.PhaseRunning:
 		n.Running++
 	}
 }

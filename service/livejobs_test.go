@@ -10,7 +10,8 @@ import (
 func TestEachLivingJobIsCountedOnce(t *testing.T) {
 	jobs := map[string]domain.Job{
 		"waits for a runner":       {Status: domain.JobDispatched, QueuedMs: 5},
-		"waits for what it needs":  {Status: domain.JobWaiting},
+		"waits for a runner next":  {Status: domain.JobWaiting, QueuedMs: 4},
+		"waits for what it needs":  {Status: domain.JobWaiting, Waits: 1},
 		"runs":                     {Status: domain.JobStarted, QueuedMs: 5, StartedMs: 6},
 		"is suspended":             {Status: domain.JobStarted, StartedMs: 6, Suspended: &domain.Suspension{}},
 		"waits for its retry":      {Status: domain.JobStarted, StartedMs: 6, NextRetryMs: 9},
@@ -25,7 +26,7 @@ func TestEachLivingJobIsCountedOnce(t *testing.T) {
 		}
 		all.add(&j)
 	}
-	if want := (LiveJobs{Running: 1, Suspended: 1, Retrying: 2, Waiting: 1, Blocked: 1, OldestMs: 5}); all != want {
+	if want := (LiveJobs{Running: 1, Suspended: 1, Retrying: 2, Waiting: 2, Blocked: 1, OldestMs: 4}); all != want {
 		t.Errorf("got %+v, want %+v", all, want)
 	}
 }

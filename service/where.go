@@ -59,7 +59,7 @@ const maxText = 1 << 10
 // hasText reports whether a text stands in some text of a thing that its JSON would have, or in
 // what a job is at, which lists show instead of its status. text is in lower case.
 func hasText(thing any, text string) bool {
-	if j, ok := thing.(*domain.Job); ok && strings.Contains(string(j.Phase()), text) {
+	if j, ok := thing.(*domain.Job); ok && j.Status == domain.JobStarted && strings.Contains(string(j.Phase()), text) {
 		return true
 	}
 	return textIn(reflect.ValueOf(thing), text)

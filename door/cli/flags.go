@@ -75,7 +75,7 @@ var byCommand = []string{"count", "cursor", "limit", "dry_run"}
 // wordsByType are the values that a parameter may have, by its type.
 var wordsByType = map[reflect.Type][]string{
 	reflect.TypeFor[domain.JobStatus]():     {"dispatched", "waiting_for_prerequisites", "started", "error", "finished"},
-	reflect.TypeFor[domain.JobPhase]():      {"running", "suspended", "retrying"},
+	reflect.TypeFor[domain.JobPhase]():      {"queued", "blocked", "running", "suspended", "retrying"},
 	reflect.TypeFor[domain.FlowStatus]():    {"dispatched", "started", "error", "finished"},
 	reflect.TypeFor[domain.FlowReason]():    {"succeeded", "failed", "errored", "cancelled", "stuck"},
 	reflect.TypeFor[domain.FlowAwaits]():    {"jobs", "decision", "others"},

@@ -44,7 +44,8 @@ func TestStanding(t *testing.T) {
 	}{
 		{nil, "submitted"},
 		{&domain.Job{Status: domain.JobDispatched}, "waiting for a runner"},
-		{&domain.Job{Status: domain.JobWaiting}, "waiting for what it needs"},
+		{&domain.Job{Status: domain.JobWaiting, Waits: 1}, "waiting for what it needs"},
+		{&domain.Job{Status: domain.JobWaiting, QueuedMs: 1}, "waiting for a runner"},
 		{&domain.Job{Status: domain.JobStarted, StartedMs: 88_500, Attempt: 1}, "running 11s"},
 		{&domain.Job{Status: domain.JobStarted, StartedMs: 99_500, Attempt: 2}, "running 0s (attempt 2)"},
 		{&domain.Job{Status: domain.JobStarted, NextRetryMs: 103_000, Attempt: 1}, "attempt 1 failed, next try in 3.0s"},

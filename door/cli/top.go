@@ -205,7 +205,7 @@ func lookTop(ctx context.Context, n *client.Client, tenant domain.TenantID, now 
 	var none error
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		waits, err = n.Jobs(ctx, api.ListJobsParams{Context: tenant, JobFilter: api.JobFilter{Status: domain.JobDispatched}, Limit: topWaiting})
+		waits, err = n.Jobs(ctx, api.ListJobsParams{Context: tenant, JobFilter: api.JobFilter{Phase: domain.PhaseQueued}, Limit: topWaiting})
 		return err
 	})
 	g.Go(func() (err error) {

@@ -218,10 +218,10 @@ func standing(j *domain.Job, now time.Time) string {
 			text += fmt.Sprintf(" (attempt %d)", j.Attempt)
 		}
 		return text
-	case j.Status == domain.JobWaiting:
-		return "waiting for what it needs"
-	case j.NotBefore > now.UnixMilli():
+	case j.NotBefore > now.UnixMilli() && j.Status == domain.JobDispatched:
 		return "begins " + clock(j.NotBefore)
+	case j.Phase() == domain.PhaseBlocked:
+		return "waiting for what it needs"
 	}
 	return "waiting for a runner"
 }

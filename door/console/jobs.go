@@ -45,9 +45,9 @@ func (c *Console) mountJobs() {
 
 // jobFilters are those of one click, by the parameter that each sets.
 var jobFilters = []struct{ name, param, value string }{
-	{"All", "status", ""}, {"Running", "phase", string(domain.PhaseRunning)}, {"Waiting", "status", string(domain.JobDispatched)},
+	{"All", "status", ""}, {"Running", "phase", string(domain.PhaseRunning)}, {"Waiting", "phase", string(domain.PhaseQueued)},
 	{"Suspended", "phase", string(domain.PhaseSuspended)}, {"To be retried", "phase", string(domain.PhaseRetrying)},
-	{"Wait for others", "status", string(domain.JobWaiting)}, {"Went wrong", "status", string(domain.JobError)},
+	{"Wait for others", "phase", string(domain.PhaseBlocked)}, {"Went wrong", "status", string(domain.JobError)},
 	{"Succeeded", "status", string(domain.JobFinished)},
 }
 

@@ -29,9 +29,30 @@ func TestQueuesSayWhatNobodyTakes(t *testing.T) {
 		WorkerAsk: domain.WorkerAsk{Types: []domain.ScriptType{"send_mail"}, Slots: 4}})
 	b := r.as(reader)
 	b.has(b.get(200, path("operate/runners")), "web-1", "worker", "send_mail", "1 runner is alive; 0 of 4 slots are taken.")
-	b.has(b.get(200, path("operate/queues")), "Nothing waits for a runner.", "send_mail", "served", "ramet job list --status dispatched --context 7")
+	b.has(b.get(200, path("operate/queues")), "Nothing waits for a runner.", "send_mail", "served", "ramet job list --phase queued --context 7")
 	do(r, admin, api.JobSubmit, api.SubmitParams{Context: 7, JobInput: api.JobInput{Job: domain.Job{Script: "x", ScriptType: "cobol"}}})
-	b.has(b.get(200, path("operate/queues")), "1 job of type cobol wait", "nobody takes it", "jobs?status=dispatched&amp;type=cobol")
+	b.has(b.get(200, path("operate/queues")), "1 job of type cobol wait", "nobody takes it", "jobs?phase=queued&amp;type=cobol")
+}
+
+// TestAFollowerThatIsQueuedIsCounted: its status goes on to say that it waits for others.
+func TestAFollowerThatIsQueuedIsCounted(t *testing.T) {
+	r := newRig(t)
+	for _, j := range []domain.Job{{ID: 1, Script: "gate", ScriptType: "words"}, {ID: 2, Script: "y", ScriptType: "cobol", Dependends: []domain.JobID{1}},
+		{ID: 3, Script: "z", ScriptType: "cobol", Dependends: []domain.JobID{2}}} {
+		do(r, admin, api.JobSubmit, api.SubmitParams{Context: 7, JobInput: api.JobInput{Job: j}})
+	}
+	close(r.gate)
+	r.jobEnded(api.JobParams{Context: 7, Caller: admin, ID: 1})
+	b := r.as(admin)
+	if j := do(r, admin, api.JobShow, api.JobParams{Context: 7, Caller: admin, ID: 2}); j.Status != domain.JobWaiting {
+		t.Fatalf("the follower is %q, want what seeds call it", j.Status)
+	}
+	b.has(b.get(200, path("operate/queues")), "1 job of type cobol wait", "nobody takes it")
+	b.has(b.get(200, path("jobs?phase=queued")), "job:10:2", "ramet job list --phase queued")
+	b.hasNot(b.get(200, path("jobs?phase=queued")), "job:10:3")
+	b.has(b.get(200, path("jobs?phase=blocked")), "job:10:3")
+	b.hasNot(b.get(200, path("jobs?phase=blocked")), "job:10:2")
+	b.has(b.get(200, path("")), "jobs?phase=queued", "1 more for what they need")
 }
 
 func TestRunnersAndNodesAreListed(t *testing.T) {

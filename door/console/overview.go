@@ -203,7 +203,7 @@ func (v *visit) figures(flows []domain.Flow, jobs []*domain.Job) (list []figure,
 		}
 	}
 	runs.Note = strings.Join(beside, ", ")
-	waits := figure{Name: "jobs waiting for a runner", Value: count(live.Waiting), Link: v.path("jobs?status=dispatched"), Class: waiting}
+	waits := figure{Name: "jobs waiting for a runner", Value: count(live.Waiting), Link: v.path("jobs?phase=queued"), Class: waiting}
 	if live.OldestMs != 0 {
 		waits.Note = "the oldest for " + v.at(live.OldestMs).Ago
 	}

@@ -18,7 +18,7 @@ const waitingMost = 500
 // scriptQueue is what waits of a script type, and who would take it.
 type scriptQueue struct {
 	served, slots, taken, waiting int
-	oldest                        int64  // when the first of what waits was made, in milliseconds; 0: nothing waits
+	oldest                        int64  // since when the first of what waits does, in milliseconds; 0: nothing waits
 	why                           string // why a runner does not serve the type
 }
 
@@ -49,7 +49,7 @@ func queuesOf(runners []domain.Runner, jobs []*domain.Job, now time.Time) map[do
 	for _, j := range jobs {
 		q := of(j.ScriptType)
 		q.waiting++
-		if at := int64(j.CreatedAt) * 1000; q.oldest == 0 || at < q.oldest {
+		if at := cmp.Or(j.QueuedMs, int64(j.CreatedAt)*1000); q.oldest == 0 || at < q.oldest {
 			q.oldest = at
 		}
 	}
@@ -62,7 +62,7 @@ func (v *visit) queuesPage() error {
 	if err != nil {
 		return err
 	}
-	waits, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobDispatched}, Limit: waitingMost})
+	waits, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Phase: domain.PhaseQueued}, Limit: waitingMost})
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (v *visit) queuesPage() error {
 		} else if waits.Next != "" {
 			waitingText = "at least " + waitingText
 		}
-		link := v.path("jobs") + with("type", string(name), "status", string(domain.JobDispatched))
+		link := v.path("jobs") + with("type", string(name), "phase", string(domain.PhaseQueued))
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.at(q.oldest)),
 			countOf(int64(q.taken)),
 			countOf(int64(q.slots)), countOf(int64(q.served)), words(q.why)}})
@@ -103,7 +103,7 @@ func (v *visit) queuesPage() error {
 			s = &sentence{State: state{"waiting", waiting}, Text: counted(n, "job waits", "jobs wait") + " for a runner that has room."}
 		}
 	}
-	return v.operatePage("Queues", s, []string{"job", "list", "--status", "dispatched"}, &listBody{Tables: []table{t},
+	return v.operatePage("Queues", s, []string{"job", "list", "--phase", "queued"}, &listBody{Tables: []table{t},
 		Intro: "What waits in context " + contextName(v.tenant) + ", by script type, and who would take it.",
 		None:  "Nobody serves a script type, and nothing waits.", Make: "ramet serve"})
 }

@@ -91,8 +91,10 @@ func jobState(j *domain.Job) state {
 		return state{"waits to retry", waiting}
 	case domain.PhaseRunning:
 		return state{"running", running}
-	}
-	if j.Status == domain.JobWaiting && j.Waits > 0 { // else it waits for a runner, as others do
+	case domain.PhaseBlocked:
+		if j.Status == domain.JobDispatched && j.NotBefore != 0 {
+			return state{"delayed", waiting}
+		}
 		return state{"waits for others", waiting}
 	}
 	return state{"waiting", waiting}
