@@ -37,7 +37,8 @@ type FlowExplanation struct {
 	// Outlook is what becomes of it if nobody does anything; none once it has ended.
 	Outlook Outlook `json:"outlook,omitzero"`
 	// Text is the answer in one sentence.
-	Text    string `json:"text"`
+	Text string `json:"text"`
+	// SinceMs is since when it stands like this, where that is known.
 	SinceMs int64  `json:"since_ms,omitzero"`
 	Holder  string `json:"holder,omitzero"`
 	// WaitsFor names jobs, and steps that wait for a decision.

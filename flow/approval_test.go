@@ -164,6 +164,32 @@ func TestDeadlinesOfApprovals(t *testing.T) {
 	})
 }
 
+// TestAFlowStandsSinceItsJobDoes: what it is told to wait for began to wait long after the flow began.
+func TestAFlowStandsSinceItsJobDoes(t *testing.T) {
+	bubble(t, func(r *rig) {
+		id := r.steps(step("a", "sleep 1h"), step("b", "x", needs("a"), func(s *domain.Step) { s.ScriptType = "cobol" }))
+		began := time.Now()
+		since := func(what string, want time.Time) {
+			t.Helper()
+			x, err := r.flows.Explain(r.ctx, tenant, id)
+			if off := time.UnixMilli(x.SinceMs).Sub(want); err != nil || off < 0 || off > time.Minute {
+				t.Errorf("%s: got %+v, %v: %v from what was wanted", what, x, err, off)
+			}
+		}
+		time.Sleep(30 * time.Minute)
+		since("while its first job runs", began)
+		time.Sleep(90 * time.Minute)
+		since("while its second waits for a runner", began.Add(time.Hour))
+		if err := r.flows.Pause(r.ctx, tenant, id, true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if x, err := r.flows.Explain(r.ctx, tenant, id); err != nil || x.Standing != domain.StandingPaused || x.SinceMs != 0 {
+			t.Errorf("got %+v, %v, want one that is paused, and not since its start", x, err)
+		}
+	})
+}
+
 // TestADecisionWaitsSinceItsStepBegan: its flow may have run for long before.
 func TestADecisionWaitsSinceItsStepBegan(t *testing.T) {
 	bubble(t, func(r *rig) {

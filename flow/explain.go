@@ -98,6 +98,15 @@ type records struct {
 	bad          error // why one of them cannot be read
 }
 
+// notBegunSince is since when a flow waits to begin; 0 of one that has begun, for when it came to wait again
+// stands nowhere.
+func (r *records) notBegunSince() int64 {
+	if r.flow.StartedMs != 0 {
+		return 0
+	}
+	return int64(r.flow.CreatedAt) * 1000
+}
+
 func (e *Engine) records(ctx context.Context, p ref) (r records, err error) {
 	if r.flow, err = e.load(ctx, p); err != nil {
 		return r, err
@@ -265,7 +274,7 @@ func (e *Engine) explainPart(ctx context.Context, tenant domain.TenantID, name s
 			return x, err
 		}
 		child, err := e.Explain(ctx, tenant, id)
-		return domain.JobExplanation{Standing: child.Standing, Outlook: child.Outlook, Text: child.Text}, err
+		return domain.JobExplanation{Standing: child.Standing, Outlook: child.Outlook, Text: child.Text, SinceMs: child.SinceMs}, err
 	}
 	key, err := domain.ParseJobKey(name)
 	if err != nil {
@@ -275,7 +284,8 @@ func (e *Engine) explainPart(ctx context.Context, tenant domain.TenantID, name s
 }
 
 // worstJob says why the job does not run that hinders the flow most: the first of those
-// that hinder it alike. Of one that runs nothing is said.
+// that hinder it alike. Of one that runs nothing is said. The flow stands as it does since that
+// job does, not since its own start.
 func (e *Engine) worstJob(ctx context.Context, tenant domain.TenantID, x *explained) error {
 	said := false
 	for _, name := range x.WaitsFor[:min(len(x.WaitsFor), explainJobsMost)] {
@@ -286,8 +296,12 @@ func (e *Engine) worstJob(ctx context.Context, tenant domain.TenantID, x *explai
 			return err
 		}
 		worse := slices.Index(hindrances, j.Outlook) > slices.Index(hindrances, x.jobs)
-		if running := j.Outlook == domain.OutlookMoves && j.Standing == domain.StandingLeased; !running && (worse || !said) {
-			x.Text, said = fmt.Sprintf("%s has not ended: %s", name, j.Text), true
+		running := j.Outlook == domain.OutlookMoves && j.Standing == domain.StandingLeased
+		switch {
+		case !running && (worse || !said):
+			x.Text, x.SinceMs, said = fmt.Sprintf("%s has not ended: %s", name, j.Text), j.SinceMs, true
+		case !said && (x.SinceMs == 0 || j.SinceMs < x.SinceMs): // the one that has run longest
+			x.SinceMs = j.SinceMs
 		}
 		if worse {
 			x.jobs = j.Outlook

@@ -33,7 +33,7 @@ type looker struct {
 // standing finds the reason. What the flow waits for is not named yet: jobs of it
 // ([domain.StandingWorking]) may be a person, too.
 func (l *looker) standing(ctx context.Context, p ref, r records) (explained, error) {
-	x := explained{FlowExplanation: domain.FlowExplanation{Key: domain.FlowKey(p.id), Status: r.flow.Status, SinceMs: r.flow.StartedMs}}
+	x := explained{FlowExplanation: domain.FlowExplanation{Key: domain.FlowKey(p.id), Status: r.flow.Status}}
 	s, err := decodeState(p.id, r.state)
 	switch {
 	case r.flow.Final():
@@ -248,7 +248,7 @@ func (l *looker) steps(ctx context.Context, p ref, r records, s *stored, x expla
 		return x, err
 	}
 	if waits && !r.flow.Paused && (alarm || !s.dated()) {
-		x.Standing, x.Text, x.WaitsFor = domain.StandingWaiting, place.String(), place.Holders
+		x.Standing, x.Text, x.WaitsFor, x.SinceMs = domain.StandingWaiting, place.String(), place.Holders, r.notBegunSince()
 		return x, nil
 	}
 	if !alarm && (!s.busy() && !r.flow.Paused || s.dated()) {
@@ -282,7 +282,8 @@ func (l *looker) inOrder(r records, x explained, busy bool, slot int64) explaine
 	case busy:
 		x.Standing, x.Text = domain.StandingWorking, "jobs of it have not ended"
 	default:
-		x.Standing, x.Text = domain.StandingDelayed, "nothing of it may begin before "+time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
+		x.Standing, x.SinceMs = domain.StandingDelayed, r.notBegunSince()
+		x.Text = "nothing of it may begin before " + time.UnixMilli(x.NextMs).UTC().Format(time.RFC3339)
 		if slot == x.NextMs {
 			x.Text += ": its rate lets so many flows of its key begin in a minute, and that is its turn"
 		}

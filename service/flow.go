@@ -357,6 +357,11 @@ func (c Caller) ExplainFlow(ctx context.Context, p api.FlowParams) (domain.FlowE
 		return domain.FlowExplanation{}, err
 	}
 	x, err := c.api.parts.Flows.Explain(ctx, p.Context, p.Flow)
+	if x.Standing == domain.StandingPaused {
+		if ban, err := c.api.parts.Bans.Get(ctx, flowScope(p)); err == nil { // else it is not told since when
+			x.SinceMs = ban.AtMs
+		}
+	}
 	if !errors.Is(err, domain.ErrNotFound) {
 		return x, err
 	}
