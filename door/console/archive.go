@@ -123,7 +123,7 @@ func (v *visit) archivePage() error {
 		link := v.path("archive/record") + with("key", r.Key, "end_ms", strconv.FormatInt(r.EndMs, 10))
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(r.Key, link), words(string(r.Kind)), chip(archivedState(r)), words(r.Blueprint),
 			words(r.Trigger),
-			words(string(r.ScriptType)), when(v.at(r.EndMs)), words(recordTook(r)),
+			words(string(r.ScriptType)), when(v.past(r.EndMs)), words(recordTook(r)),
 			words(actorText(r.Caller))}})
 	}
 	b.Tables = []table{t}
@@ -151,8 +151,8 @@ func (v *visit) recordPage() error {
 		return err
 	}
 	st := archivedState(&r)
-	b := &detailBody{Title: r.Key, State: st, Facts: []fact{{Name: "kind", Text: string(r.Kind)}, {Name: "began", At: v.at(r.BeginMs)}, {Name: "ended",
-		At: v.at(r.EndMs)}, {Name: "took", Text: recordTook(&r)},
+	b := &detailBody{Title: r.Key, State: st, Facts: []fact{{Name: "kind", Text: string(r.Kind)}, {Name: "began", At: v.past(r.BeginMs)}, {Name: "ended",
+		At: v.past(r.EndMs)}, {Name: "took", Text: recordTook(&r)},
 		{Name: "by", Text: actorText(r.Caller)}}}
 	if r.Blueprint != "" {
 		b.Facts = append(b.Facts, fact{Name: "blueprint", Text: r.Blueprint, Link: v.blueprintLink(r.Blueprint, 0)})
@@ -160,7 +160,7 @@ func (v *visit) recordPage() error {
 	var s *sentence
 	if j := r.Job; j != nil {
 		if j.Error != "" {
-			s = &sentence{State: st, Text: upper(j.Error) + ".", Since: v.at(r.EndMs), Ended: true}
+			s = &sentence{State: st, Text: upper(j.Error) + ".", Since: v.past(r.EndMs), Ended: true}
 		}
 		for _, p := range [...]struct {
 			name string

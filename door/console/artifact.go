@@ -58,7 +58,7 @@ func (v *visit) filesOf(page api.ArtifactPage, at string, of func(*api.LeftArtif
 		a := &page.Artifacts[i]
 		q := of(a)
 		q.Set("file", a.Path)
-		row := fileRow{Path: a.Path, Link: at + "/file?" + q.Encode(), Size: doctor.SizeText(a.Size), Sum: a.SHA256[:12], Step: a.Step, At: v.at(a.AtMs)}
+		row := fileRow{Path: a.Path, Link: at + "/file?" + q.Encode(), Size: doctor.SizeText(a.Size), Sum: a.SHA256[:12], Step: a.Step, At: v.past(a.AtMs)}
 		if a.Index != "" {
 			row.Step += " " + a.Index
 		}

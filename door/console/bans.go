@@ -87,7 +87,7 @@ func (v *visit) banRow(ban *domain.Ban) row {
 	if ban.Context == 0 {
 		where += ", everywhere"
 	}
-	return row{Link: "", Cells: []entry{words(where), name, words(string(ban.Level)), words(ban.Reason), words(actorText(ban.By)), when(v.at(ban.AtMs)),
+	return row{Link: "", Cells: []entry{words(where), name, words(string(ban.Level)), words(ban.Reason), words(actorText(ban.By)), when(v.past(ban.AtMs)),
 		when(v.at(ban.UntilMs)), lift}}
 }
 
@@ -121,7 +121,7 @@ var stops = map[domain.BanLevel]string{
 
 func (v *visit) stoppedBy(b *domain.Ban) *sentence {
 	name := contextName(v.tenant)
-	s := &sentence{State: state{"held", held}, Text: "Context " + name + " is stopped: " + stops[b.Level] + ".", Since: v.at(b.AtMs),
+	s := &sentence{State: state{"held", held}, Text: "Context " + name + " is stopped: " + stops[b.Level] + ".", Since: v.past(b.AtMs),
 		Why: upper(b.Reason) + " (" + actorText(b.By) + ")"}
 	if b.Kind == domain.BanAll {
 		s.Text = "Everything is stopped, in each context: " + stops[b.Level] + "."

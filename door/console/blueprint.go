@@ -35,7 +35,7 @@ func (v *visit) blueprintPage() error {
 	}
 	bp := &stored.Blueprint
 	b := &detailBody{Title: stored.Name, Actions: v.blueprintActions(&stored), Facts: []fact{{Name: "version", Text: strconv.Itoa(stored.Version)},
-		{Name: "stored", At: v.at(stored.UpdatedMs)}, {Name: "by", Text: actorText(stored.By)}, {Name: "steps", Text: strconv.Itoa(len(bp.Steps))},
+		{Name: "stored", At: v.past(stored.UpdatedMs)}, {Name: "by", Text: actorText(stored.By)}, {Name: "steps", Text: strconv.Itoa(len(bp.Steps))},
 		{Name: "flows", Text: "its flows", Link: v.path("flows") + with("blueprint", name)}}}
 	if stored.Summary != "" {
 		b.Facts = append([]fact{{Name: "what for", Text: stored.Summary}}, b.Facts...)
@@ -142,7 +142,7 @@ func (v *visit) versionsOf(name string, found api.BlueprintPage, here string) se
 		if e.Version > 1 {
 			changes = linkTo("what it changed", v.path("blueprint")+with("name", name, "tab", "differences", "to", strconv.Itoa(e.Version)))
 		}
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(strconv.Itoa(e.Version), link), words(e.Summary), when(v.at(e.UpdatedMs)),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(strconv.Itoa(e.Version), link), words(e.Summary), when(v.past(e.UpdatedMs)),
 			words(actorText(e.By)), changes}})
 	}
 	p := pager{}

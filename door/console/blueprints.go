@@ -37,7 +37,7 @@ func (v *visit) blueprintsPage() error {
 	t := table{Name: "Blueprints", Head: []column{{"Blueprint", "name"}, {"Version", "num"}, {"What for", "why"}, {"Stored", ""}, {"By", ""}, {"Flows", ""}}}
 	for _, e := range list.Blueprints {
 		link := v.blueprintLink(e.Name, 0)
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(e.Name, link), number(int64(e.Version)), words(e.Summary), when(v.at(e.UpdatedMs)),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(e.Name, link), number(int64(e.Version)), words(e.Summary), when(v.past(e.UpdatedMs)),
 			words(actorText(e.By)),
 			linkTo("its flows", v.path("flows")+with("blueprint", e.Name))}})
 	}

@@ -71,7 +71,7 @@ func (v *visit) bulksPage() error {
 			alive++
 		}
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(strconv.Itoa(int(b.ID)), link), words(b.Operation), chip(bulkState(b)), number(int64(b.Done)),
-			countOf(int64(b.Failed)), words(bulkTotal(b)), words(bulkOf(b)), when(v.at(b.BeganMs)), words(actorText(b.CallerID))}})
+			countOf(int64(b.Failed)), words(bulkTotal(b)), words(bulkOf(b)), when(v.past(b.BeganMs)), words(actorText(b.CallerID))}})
 	}
 	var s *sentence
 	if alive > 0 {
@@ -106,7 +106,7 @@ func (v *visit) bulkPage() error {
 	if st.Class == succeeded && back != nil {
 		st = state{"done in part", failed}
 	}
-	body := &detailBody{Title: "Bulk operation " + id, State: st, Facts: []fact{{Name: "what", Text: b.Operation}, {Name: "began", At: v.at(b.BeganMs)},
+	body := &detailBody{Title: "Bulk operation " + id, State: st, Facts: []fact{{Name: "what", Text: b.Operation}, {Name: "began", At: v.past(b.BeganMs)},
 		{Name: tookOr(b.Final(), "took", "so far"), Text: v.took(b.BeganMs, b.EndedMs)}, {Name: "by", Text: actorText(b.CallerID)}}}
 	add := func(name, text string) {
 		if text != "" {
@@ -130,7 +130,7 @@ func (v *visit) bulkPage() error {
 	}
 	pg := page{Title: body.Title, Noun: "Operate", Command: v.command("bulk", "show", id), Body: body,
 		Crumbs:   []crumb{{"Operate", v.path("operate")}, {"Bulk operations", v.path("operate/bulk")}, {id, ""}},
-		Sentence: &sentence{State: st, Text: bulkSentence(b), Why: b.Error, Since: v.at(b.EndedMs), Ended: b.Final()}}
+		Sentence: &sentence{State: st, Text: bulkSentence(b), Why: b.Error, Since: v.past(b.EndedMs), Ended: b.Final()}}
 	if back != nil {
 		pg.Sentence.Text = strings.TrimSuffix(pg.Sentence.Text, ".") + "; " + back.Text + " came back, or came meanwhile."
 		pg.Sentence.Why = cmp.Or(b.Error, "What was replayed and failed again is a dead letter once more: it counts as done, for it had its chance.")

@@ -129,7 +129,7 @@ func (c *comparison) heads() *table {
 	add("state", func(f *domain.FlowView) entry { return chip(flowState(&f.Flow, false)) })
 	add("run", func(f *domain.FlowView) entry { return linkTo(flowName(&f.Flow), c.v.path("flows/%d", f.ID)) })
 	add("version", func(f *domain.FlowView) entry { return countOf(int64(f.Version)) })
-	add("began", func(f *domain.FlowView) entry { return when(c.v.at(f.StartedMs)) })
+	add("began", func(f *domain.FlowView) entry { return when(c.v.past(f.StartedMs)) })
 	add("took", func(f *domain.FlowView) entry { return words(c.v.took(f.StartedMs, f.FinishedMs)) })
 	add("retried", func(f *domain.FlowView) entry { return countOf(int64(f.Retried)) })
 	add("by", func(f *domain.FlowView) entry { return words(actorText(f.CallerID)) })

@@ -103,7 +103,7 @@ func (v *visit) effectPage() error {
 	}
 	links := []pair{}
 	if e.Error != "" {
-		links = append(links, pair{"last failure", e.Error}, pair{"at", v.at(e.ErrorMs).Exact})
+		links = append(links, pair{"last failure", e.Error}, pair{"at", v.past(e.ErrorMs).Exact})
 	}
 	links = append(links, pair{"commands of sagas taken by this node", strconv.Itoa(e.Hand)},
 		pair{"taken by all nodes", strconv.FormatUint(e.Taken, 10)}, pair{"calls for jobs at this node since it began", strconv.FormatUint(e.Called, 10)})
@@ -114,7 +114,7 @@ func (v *visit) effectPage() error {
 		t := &table{Name: "Dead letters", Head: []column{{"Letter", "id"}, {"Cause", "why"}, {"Tried", "num"}, {"Made", ""}}}
 		for _, d := range letters.DeadLetters {
 			link := v.letterLink(d.Kind, d.ID)
-			t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(shortID(d.ID), link), words(d.Cause), number(int64(d.Attempts)), when(v.at(d.MadeMs))}})
+			t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(shortID(d.ID), link), words(d.Cause), number(int64(d.Attempts)), when(v.past(d.MadeMs))}})
 		}
 		p := pager{}
 		if letters.Next != "" {
@@ -150,7 +150,7 @@ func (v *visit) effectSentence(e *domain.EffectStatus) *sentence {
 	case domain.EffectOnTrial:
 		s.Text = "One call tries whether its target is well again."
 	case domain.EffectFailedLast:
-		s.Text, s.Since, s.Ended = "The last call that failed: "+e.Error+".", v.at(e.ErrorMs), true
+		s.Text, s.Since, s.Ended = "The last call that failed: "+e.Error+".", v.past(e.ErrorMs), true
 	default:
 		s.Text = "It is ready."
 		if e.Well {

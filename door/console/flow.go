@@ -122,6 +122,10 @@ func (v *visit) flowPage() error {
 		return v.redirect(at)
 	}
 	body := &flowBody{Flow: shown, Whole: &f, Name: flowName(&f.Flow), State: flowState(&f.Flow, x.Standing == domain.StandingDeciding), Facts: v.flowFacts(&f)}
+	hindered, isHindered := hinderedState(&x)
+	if isHindered && !f.Final() {
+		body.State = hindered
+	}
 	for _, key := range x.WaitsFor { // those that hold the key that it waits for
 		if link := v.flowLink(key); link != "" && strings.HasPrefix(key, "flow:") {
 			body.Facts = append(body.Facts, fact{Name: "waits for", Text: key, Link: link})
@@ -171,10 +175,10 @@ func (v *visit) flowFacts(f *domain.FlowView) []fact {
 	}
 	facts = append(facts, v.calledFacts(f.CalledBy)...)
 	if f.StartedMs == 0 || f.StartedMs > int64(f.CreatedAt)*1000+2000 { // else both are one
-		facts = append(facts, fact{Name: "made", At: v.at(int64(f.CreatedAt) * 1000)})
+		facts = append(facts, fact{Name: "made", At: v.past(int64(f.CreatedAt) * 1000)})
 	}
 	if f.StartedMs != 0 {
-		facts = append(facts, fact{Name: "began", At: v.at(f.StartedMs)}, fact{Name: tookOr(f.Final(), "took", "so far"), Text: v.took(f.StartedMs, f.FinishedMs)})
+		facts = append(facts, fact{Name: "began", At: v.past(f.StartedMs)}, fact{Name: tookOr(f.Final(), "took", "so far"), Text: v.took(f.StartedMs, f.FinishedMs)})
 	}
 	if v.mayCompare(&f.Flow) {
 		facts = append(facts, fact{Name: "compare", Text: "with the run before", Link: v.path("flows/compare?b=%d", f.ID)})
@@ -348,9 +352,9 @@ func (v *visit) fillTab(b *flowBody) (err error) {
 
 // flowSentence says how a flow stands that has not ended well.
 func (v *visit) flowSentence(f *domain.FlowView, x domain.FlowExplanation, st state) *sentence {
-	s := &sentence{State: st, Since: v.at(x.SinceMs), Actions: v.flowActions(f)}
+	s := &sentence{State: st, Since: v.past(x.SinceMs), Actions: v.flowActions(f)}
 	if f.Final() {
-		s.Since, s.Ended = v.at(f.FinishedMs), true
+		s.Since, s.Ended = v.past(f.FinishedMs), true
 	}
 	if x.NextMs > v.now.UnixMilli() {
 		s.Next = "looked at again in " + v.at(x.NextMs).Ago
@@ -371,7 +375,14 @@ func (v *visit) flowSentence(f *domain.FlowView, x domain.FlowExplanation, st st
 	case f.Final():
 		s.Text = upper(cmp.Or(f.Error, "it ended: "+string(f.Reason))) + "."
 	default:
-		s.Text, s.Why = v.workingSentence(f), upper(x.Text)+"."
+		var since int64
+		if s.Text, since = v.workingSentence(f); since != 0 {
+			s.Since = v.past(since)
+		}
+		s.Why = upper(x.Text) + "."
+		if _, hindered := hinderedState(&x); hindered { // what is lacking comes first
+			s.Text, s.Why, s.Since = s.Why, s.Text, v.past(x.SinceMs)
+		}
 		if s.Text == "" {
 			s.Text, s.Why = s.Why, ""
 		}
@@ -383,9 +394,11 @@ func (v *visit) flowSentence(f *domain.FlowView, x domain.FlowExplanation, st st
 const namesMost = 3
 
 // workingSentence says which steps run, or which wait for a runner where none does; ""
-// where there is neither.
-func (v *visit) workingSentence(f *domain.FlowView) string {
+// where there is neither. since is when the first of those that run began, where the flow's explanation
+// may be of another job, which waits.
+func (v *visit) workingSentence(f *domain.FlowView) (text string, since int64) {
 	var run, queued []string
+	jobs := int64(0)
 	for i := range f.Steps {
 		s := &f.Steps[i]
 		if f.Paused || !s.Status.Begun() || s.Kind == domain.StepApproval {
@@ -400,14 +413,20 @@ func (v *visit) workingSentence(f *domain.FlowView) string {
 			name += " (" + strings.Replace(progress, "/", " of ", 1) + ")"
 		}
 		run = append(run, name)
+		jobs += max(1, s.Total)
+		if since == 0 || s.SinceMs < since {
+			since = s.SinceMs
+		}
 	}
 	switch {
+	case len(run) > 0 && jobs == 1 && len(queued) == 0:
+		return named(run, "runs", "run"), 0
 	case len(run) > 0:
-		return named(run, "runs", "run")
+		return named(run, "runs", "run"), since
 	case len(queued) > 0:
-		return named(queued, "waits for a runner", "wait for a runner")
+		return named(queued, "waits for a runner", "wait for a runner"), 0
 	}
-	return ""
+	return "", 0
 }
 
 // named is a sentence about steps: what one does, or many do.

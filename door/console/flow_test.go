@@ -239,3 +239,21 @@ func TestLinesOfSeveralLogsHaveNamesOfTheirOwn(t *testing.T) {
 		t.Errorf("the lines are linked by %q", links)
 	}
 }
+
+// TestAPausedFlowIsPausedSinceItsPause: its own begin says nothing of that.
+func TestAPausedFlowIsPausedSinceItsPause(t *testing.T) {
+	r := newRig(t)
+	id := r.flow("name: hold\nsteps:\n  - {name: wait, script: gate, script_type: words}\n")
+	p := api.FlowParams{Context: 7, Flow: id}
+	do(r, admin, api.FlowPause, p)
+	bans := do(r, admin, api.BanList, api.ListBansParams{Context: 7}).Bans
+	var x domain.FlowExplanation
+	testwait.Until(t, "its keeper has seen the pause", func() bool {
+		x = do(r, reader, api.FlowExplain, p)
+		return x.Standing == domain.StandingPaused
+	})
+	if len(bans) != 1 || x.SinceMs != bans[0].AtMs {
+		t.Errorf("got %+v, want since the pause: %+v", x, bans)
+	}
+	close(r.gate)
+}

@@ -191,7 +191,9 @@ func (v *visit) flowsPage() error {
 	}
 	for i := range found.Flows {
 		row := v.flowRow(&found.Flows[i])
-		row.Why = cmp.Or(row.Why, v.whyWaits(&found.Flows[i]))
+		if err := v.tellWhy(&row, &found.Flows[i]); err != nil {
+			return err
+		}
 		if b.Many != nil {
 			row.Pick = pick(found.Flows[i].Key())
 		}
@@ -219,7 +221,7 @@ func (v *visit) eitherOf(path, other, name, param, value string) filter {
 func (v *visit) flowRow(f *domain.Flow) flowRow {
 	r := flowRow{ID: f.ID, Link: v.path("flows/%d", f.ID), Name: cmp.Or(f.Blueprint, "flow "+strconv.Itoa(int(f.ID))), Trigger: f.Trigger,
 		State: flowState(f, false),
-		Made:  v.at(int64(f.CreatedAt) * 1000), Took: v.took(f.StartedMs, f.FinishedMs), By: f.CallerID}
+		Made:  v.past(int64(f.CreatedAt) * 1000), Took: v.took(f.StartedMs, f.FinishedMs), By: f.CallerID}
 	if f.Final() {
 		r.Why = f.Error
 	} else if f.Progress != "" {
@@ -229,21 +231,52 @@ func (v *visit) flowRow(f *domain.Flow) flowRow {
 	return r
 }
 
-// whyWaits says what a flow waits for of which nothing is under way; "" of others.
-func (v *visit) whyWaits(f *domain.Flow) string {
+// hindered says of a flow that goes on only when somebody comes, or never, that it is so: its jobs are under way, and
+// nobody takes them. It is the state that the overview has of the same fact.
+func (r *flowRow) hindered(x domain.FlowExplanation) {
+	if st, is := hinderedState(&x); is {
+		r.State, r.Why = st, x.Text
+	}
+}
+
+// hinderedState is how a flow stands that somebody has to do something for; false for others.
+func hinderedState(x *domain.FlowExplanation) (st state, is bool) {
 	switch {
-	case f.Final() || f.WaitsFor() == domain.AwaitsJobs:
-		return ""
+	case x.Outlook == domain.OutlookLacking:
+		return state{"waits", failed}, true
+	case x.Outlook == domain.OutlookStuck || x.Standing == domain.StandingStuck:
+		return state{"stuck", errored}, true
+	}
+	return state{}, false
+}
+
+// tellWhy says what a flow waits for of which nothing is under way, and of one that seems to go on, whether nobody is
+// there for it: that is asked only where an audit has found that something of the context does not.
+func (v *visit) tellWhy(r *flowRow, f *domain.Flow) error {
+	switch {
+	case f.Final():
+		return nil
 	case f.Paused:
-		return "somebody has paused it"
+		r.Why = "somebody has paused it"
+		return nil
 	case f.WaitsFor() == domain.AwaitsDecision:
-		return "somebody has to decide"
+		r.Why = "somebody has to decide"
+		return nil
+	case f.WaitsFor() == domain.AwaitsJobs:
+		audit, err := v.unfinished()
+		if err != nil || audit == nil || len(audit.Lacking)+len(audit.Stuck) == 0 {
+			return err
+		}
 	}
 	x, err := call(v, api.FlowExplain, api.FlowParams{Context: v.tenant.ID, Flow: f.ID})
 	if err != nil {
-		return "" // the list says less, and is right
+		return nil // the list says less, and is right
 	}
-	return x.Text
+	if f.WaitsFor() != domain.AwaitsJobs {
+		r.Why = x.Text
+	}
+	r.hindered(x)
+	return nil
 }
 
 // filtered reports whether a query asks for less than all.

@@ -71,7 +71,7 @@ func (v *visit) acts(object string) (list []happening, err error) {
 		if e.Outcome != domain.AuditDone {
 			st.Class = errored
 		}
-		list = append(list, happening{At: v.at(e.AtMs), Who: "actor " + strconv.Itoa(int(e.Actor)), Text: actText(&e), State: st,
+		list = append(list, happening{At: v.past(e.AtMs), Who: "actor " + strconv.Itoa(int(e.Actor)), Text: actText(&e), State: st,
 			Detail: e.Detail})
 	}
 	return list, nil

@@ -136,6 +136,16 @@ func rateText(list []minute, number int64) string {
 	}
 }
 
+// soFarText says how many have ended in the minute that goes on: the last full one is not what is now. "" where none has.
+func soFarText(list []minute, number int64) string {
+	for _, m := range list {
+		if m.number == number && m.well+m.bad > 0 {
+			return "; " + grouped(m.well+m.bad) + " in this one so far"
+		}
+	}
+	return ""
+}
+
 // causesText says how those of flows and jobs went wrong that ended within the hour, most first: all of
 // them, or the last ones of so many; "" where there are none.
 func (v *visit) causesText(flows []domain.Flow, jobs []*domain.Job, all int) string {

@@ -24,6 +24,11 @@ func TestAnHourIsDrawn(t *testing.T) {
 			t.Errorf("%d ended: got %q, want %q", n, got, want)
 		}
 	}
+	for n, want := range map[int64]string{7: "", 8: "; 1,234 in this one so far", 9: ""} {
+		if got := soFarText([]minute{{number: 7}, {number: 8, well: 1234}}, n); got != want {
+			t.Errorf("minute %d: got %q, want %q", n, got, want)
+		}
+	}
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
 		if got := grouped(n); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -163,7 +163,7 @@ func (v *visit) jobFacts(j *domain.Job) []fact {
 	if j.ExitCode != nil {
 		facts = append(facts, fact{Name: "exit", Text: strconv.Itoa(*j.ExitCode)})
 	}
-	facts = append(facts, fact{Name: "made", At: v.at(int64(j.CreatedAt) * 1000)})
+	facts = append(facts, fact{Name: "made", At: v.past(int64(j.CreatedAt) * 1000)})
 	if j.QueuedMs != 0 && j.StartedMs > j.QueuedMs {
 		facts = append(facts, fact{Name: "waited", Text: span(time.Duration(j.StartedMs-j.QueuedMs) * time.Millisecond)})
 	}
@@ -486,7 +486,7 @@ func (v *visit) attemptBefore(p api.JobParams, number int) (marks, error) {
 
 // jobSentence says how a job stands.
 func (v *visit) jobSentence(j *domain.Job, x domain.JobExplanation, st state) *sentence {
-	s := &sentence{State: st, Since: v.at(cmp.Or(j.FinishedMs, x.SinceMs)), Ended: j.Final(), Actions: v.jobActions(j)}
+	s := &sentence{State: st, Since: v.past(cmp.Or(j.FinishedMs, x.SinceMs)), Ended: j.Final(), Actions: v.jobActions(j)}
 	switch {
 	case j.Final() && j.Error != "":
 		s.Text = upper(st.Word) + ": " + strings.TrimRight(j.Error, ".") + "."

@@ -86,7 +86,7 @@ func (v *visit) jobsPage() error {
 func (v *visit) jobRow(j *domain.Job) jobRow {
 	r := jobRow{Key: j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Type: j.ScriptType, State: jobState(j),
 		Why:  cmp.Or(j.Error, v.suspendedFor(j)),
-		Made: v.at(int64(j.CreatedAt) * 1000), Took: v.jobTook(j), By: j.CallerID}
+		Made: v.past(int64(j.CreatedAt) * 1000), Took: v.jobTook(j), By: j.CallerID}
 	if name := routineOf(j); name != "" {
 		r.Flow, r.FlowLink = "routine "+name, v.routineLink(name)
 	}

@@ -53,7 +53,7 @@ func (v *visit) letterPage() error {
 	if len(acts) > 0 {
 		b.Sections = append(b.Sections, section{Title: "History", History: acts})
 	}
-	s := &sentence{State: state{"given up on", errored}, Text: strings.TrimRight(upper(d.Cause), ".") + ".", Since: v.at(d.MadeMs), Actions: v.letterActions(d)}
+	s := &sentence{State: state{"given up on", errored}, Text: strings.TrimRight(upper(d.Cause), ".") + ".", Since: v.past(d.MadeMs), Actions: v.letterActions(d)}
 	if d.Holds {
 		s.Next = "its instance does nothing until this is replayed or dropped"
 	}

@@ -103,7 +103,7 @@ func (v *visit) causesPage() error {
 	for _, g := range groups {
 		link := v.path("letters/list") + g.query()
 		r := row{Link: link, Cells: []entry{linkTo(strconv.Itoa(g.count), link), words(string(g.Kind)), words(cmp.Or(g.Saga, g.Effect)),
-			words(g.text), when(v.at(g.latest)), countOf(int64(g.holds))}}
+			words(g.text), when(v.past(g.latest)), countOf(int64(g.holds))}}
 		if acts {
 			var e entry
 			if !more { // else the count is not that of all
@@ -118,9 +118,12 @@ func (v *visit) causesPage() error {
 	pg := page{Title: "Dead letters", Noun: "Dead letters", Command: v.command("deadletter", "list"), Crumbs: []crumb{{"Dead letters",
 		""}}, Follow: lists("dead_letter"), Body: b}
 	if total > 0 {
-		text := "1 dead letter waits for you"
-		if total > 1 {
-			text = strconv.Itoa(total) + " dead letters wait for you"
+		text := counted(total, "dead letter waits", "dead letters wait")
+		if acts {
+			text += " for you"
+		} else {
+			text += " for somebody who may replay or drop"
+			text += map[bool]string{true: " it", false: " them"}[total == 1]
 		}
 		if more {
 			text = "More than " + text
@@ -204,7 +207,7 @@ func (v *visit) lettersPage() error {
 	for _, d := range list.DeadLetters {
 		link := v.letterLink(d.Kind, d.ID)
 		r := row{Link: link, Cells: []entry{linkTo(shortID(d.ID), link), words(string(d.Kind)), words(cmp.Or(d.Saga, d.Effect)), words(d.Correlation),
-			words(d.Cause), number(int64(d.Attempts)), when(v.at(d.MadeMs))}}
+			words(d.Cause), number(int64(d.Attempts)), when(v.past(d.MadeMs))}}
 		if b.Many != nil {
 			r.Pick = pick(string(d.Kind) + ":" + d.ID)
 		}

@@ -77,5 +77,5 @@ func (v *visit) lineOf(number int, l *domain.Log) logLine {
 		text = domain.CutText(text, maxLine)
 		more = len(l.Line) - len(text)
 	}
-	return logLine{Number: number, At: v.at(l.AtMs), Class: class, Spans: ansi(text), More: more}
+	return logLine{Number: number, At: v.past(l.AtMs), Class: class, Spans: ansi(text), More: more}
 }

@@ -64,7 +64,7 @@ func (v *visit) memoryOf(p api.JobParams, j *domain.Job) (*memory, error) {
 	}
 	for i := range page.Events {
 		e := &page.Events[i]
-		row := memoryRow{At: v.at(e.AtMs), Kind: e.Kind, Name: eventName(e), State: eventState(e), Says: eventSays(e),
+		row := memoryRow{At: v.past(e.AtMs), Kind: e.Kind, Name: eventName(e), State: eventState(e), Says: eventSays(e),
 			Child: e.Child, Link: v.objectLink(e.Child)}
 		if e.Kind == durable.DoWait {
 			row.Child = "its page" // the sentence names it
@@ -83,7 +83,7 @@ func (v *visit) memoryOf(p api.JobParams, j *domain.Job) (*memory, error) {
 	}
 	for i := range page.Signals {
 		s := &page.Signals[i]
-		m.Signals = append(m.Signals, memoryRow{At: v.at(s.AtMs), Kind: "signal", Name: s.Name, State: state{"sent", waiting},
+		m.Signals = append(m.Signals, memoryRow{At: v.past(s.AtMs), Kind: "signal", Name: s.Name, State: state{"sent", waiting},
 			Says: "sent by " + actorText(s.By) + ", and not waited for yet"})
 	}
 	if n := int(from) + len(page.Events); n < page.Total {

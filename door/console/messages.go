@@ -103,7 +103,7 @@ func (v *visit) messageTable(name string, list []*api.MessageView, place int) ta
 		if take {
 			why = m.Message.Message
 		}
-		r.Cells = append(r.Cells, words(why), when(v.at(int64(m.CreatedAt)*1000)))
+		r.Cells = append(r.Cells, words(why), when(v.past(int64(m.CreatedAt)*1000)))
 		if take {
 			r.Cells = append(r.Cells, entry{Actions: v.takeActions(m, place+i)})
 			if v.may(api.InboxTake.Operation) {
@@ -183,7 +183,7 @@ func (v *visit) messagePage() error {
 	st := messageState(&m.Message)
 	b := &detailBody{Title: p.Key().String(), State: st, Facts: []fact{{Name: "kind", Text: string(m.MessageType)}, {Name: "from",
 		Text: actorText(m.CallerID)}, {Name: "to", Text: destination(&m)},
-		{Name: "made", At: v.at(int64(m.CreatedAt) * 1000)}, {Name: "changed", At: v.at(int64(m.UpdatedAt) * 1000)}}}
+		{Name: "made", At: v.past(int64(m.CreatedAt) * 1000)}, {Name: "changed", At: v.past(int64(m.UpdatedAt) * 1000)}}}
 	if m.ReplyTo != "" {
 		b.Facts = append(b.Facts, fact{Name: "answers", Text: m.ReplyTo})
 	}
@@ -196,7 +196,7 @@ func (v *visit) messagePage() error {
 	b.Sections = append(b.Sections, v.messageWork(&m)...)
 	b.Sections = append(b.Sections, section{Title: "Who signed", Pairs: signedBy(&m.Message), None: noneOf(len(signedBy(&m.Message)),
 		"It is not signed: it never left this board.")})
-	s := &sentence{State: st, Since: v.at(int64(m.UpdatedAt) * 1000), Ended: m.Status == domain.MessageProcessed || m.Status == domain.MessageError,
+	s := &sentence{State: st, Since: v.past(int64(m.UpdatedAt) * 1000), Ended: m.Status == domain.MessageProcessed || m.Status == domain.MessageError,
 		Text: upper(m.Error) + "."}
 	if m.Error == "" {
 		x, err := call(v, api.MessageExplain, p)
@@ -262,7 +262,7 @@ func (v *visit) peersPage() error {
 			}
 		}
 		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(peer.Name), number(int64(len(peer.Nodes))), words(strings.Join(by, ", ")),
-			words(actorText(peer.OperatorID)), words(peer.Note), when(v.at(int64(peer.CreatedAt) * 1000))}})
+			words(actorText(peer.OperatorID)), words(peer.Note), when(v.past(int64(peer.CreatedAt) * 1000))}})
 	}
 	return v.messagesList("Peers", nil, []string{"peer", "list"}, &listBody{Tables: []table{t},
 		Intro: "Other sites that this one exchanges messages with.", None: "No other site is known.",

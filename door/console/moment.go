@@ -21,6 +21,16 @@ type moment struct {
 // at is an instant in Unix milliseconds, as the page is made; 0 is none.
 func (v *visit) at(ms int64) moment { return momentOf(ms, v.now) }
 
+// past is an instant at which something has happened. A page that takes some time reads of what happened since it was
+// begun, and the clocks of nodes differ: that is now, not still to come.
+func (v *visit) past(ms int64) moment {
+	m := v.at(ms)
+	if m.In {
+		m.In, m.Ago = false, span(0)
+	}
+	return m
+}
+
 func momentOf(ms int64, now time.Time) moment {
 	if ms == 0 {
 		return moment{}

@@ -166,7 +166,7 @@ func (v *visit) runnersPage() error {
 		}
 		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(name), words(kind), chip(st), words(strings.Join(serves, ", ")),
 			words(strings.Join(levels, ", ")),
-			countOf(int64(taken)), countOf(int64(room)), when(v.at(r.SeenMs))}})
+			countOf(int64(taken)), countOf(int64(room)), when(v.past(r.SeenMs))}})
 	}
 	s := &sentence{State: state{"nobody", errored}, Text: "Nobody runs jobs now. Start a node with `ramet serve`, or a worker."}
 	if alive > 0 {
@@ -212,7 +212,7 @@ func (v *visit) nodesPage() error {
 			off = append(off, string(o.Role))
 		}
 		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(n.Name), chip(st), words(n.Version), words(n.Host), words(n.Durability), words(strings.Join(off,
-			", ")), when(v.at(n.StartedMs)), when(v.at(n.SeenMs))}})
+			", ")), when(v.past(n.StartedMs)), when(v.past(n.SeenMs))}})
 	}
 	stores := table{Name: "What " + info.Name + " stands on", Head: []column{{"Store", "name"}, {"State", ""}, {"Kind", "name"},
 		{"Acknowledged writes survive", "name"}, {"Why", "why"}}}

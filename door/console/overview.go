@@ -38,6 +38,23 @@ type overviewBody struct {
 	// and of what it stands on. Health is where all of them are.
 	Findings []finding
 	Health   string
+	// least says of what only the newest were looked at: there are at least so many.
+	least map[needOf]bool
+	// watching says that who looks may move nothing of it.
+	watching bool
+}
+
+// Heading is above what somebody should look at: you, where you may do something about it.
+func (b *overviewBody) Heading() string {
+	if b.watching {
+		return "Needs somebody"
+	}
+	return "Needs you"
+}
+
+// mayMove reports whether who looks may do anything about what went wrong, or waits.
+func (v *visit) mayMove() bool {
+	return slices.ContainsFunc([]*api.Operation{api.FlowRetry.Operation, api.FlowApprove.Operation, api.JobRetry.Operation, api.DeadLetterReplay.Operation}, v.may)
 }
 
 // finding is a line of what doctor finds.
@@ -103,34 +120,37 @@ func (v *visit) home() error {
 }
 
 func (v *visit) overviewPage() error {
-	b := &overviewBody{Make: v.command("flow", "submit", "nightly.yaml")}
+	b := &overviewBody{Make: v.command("flow", "submit", "nightly.yaml"), watching: !v.mayMove()}
 	var err error
 	if b.Info, err = v.info(); err != nil {
 		return err
 	}
-	wrong, err := v.flowsOf(domain.FlowError, wrongLook)
+	wrong, moreWrong, err := v.flowsOf(domain.FlowError, wrongLook)
 	if err != nil {
 		return err
 	}
-	run, err := v.flowsOf(domain.FlowStarted, overviewMost)
+	run, _, err := v.flowsOf(domain.FlowStarted, overviewMost)
 	if err != nil {
 		return err
 	}
-	wait, err := v.flowsOf(domain.FlowDispatched, overviewMost)
+	wait, _, err := v.flowsOf(domain.FlowDispatched, overviewMost)
 	if err != nil {
 		return err
 	}
 	alive := slices.Concat(run, wait)
-	bad, err := v.badJobs()
+	bad, moreBad, err := v.badJobs()
 	if err != nil {
 		return err
 	}
+	b.least = map[needOf]bool{needFlow: moreWrong, needJob: moreBad}
 	if err := v.needs(b, wrong, bad, alive); err != nil {
 		return err
 	}
 	for i := range alive {
 		row := v.flowRow(&alive[i])
-		row.Why = cmp.Or(row.Why, v.whyWaits(&alive[i]))
+		if err := v.tellWhy(&row, &alive[i]); err != nil {
+			return err
+		}
 		for _, n := range b.Needs {
 			if n.Link == row.Link {
 				row.State = n.State
@@ -205,7 +225,7 @@ func (v *visit) figures(flows []domain.Flow, jobs []*domain.Job) (list []figure,
 	runs.Note = strings.Join(beside, ", ")
 	waits := figure{Name: "jobs waiting for a runner", Value: count(live.Waiting), Link: v.path("jobs?phase=queued"), Class: waiting}
 	if live.OldestMs != 0 {
-		waits.Note = "the oldest for " + v.at(live.OldestMs).Ago
+		waits.Note = "the oldest for " + v.past(live.OldestMs).Ago
 	}
 	if live.Blocked > 0 {
 		waits.Note = strings.TrimPrefix(waits.Note+", "+count(live.Blocked)+" more for what they need", ", ")
@@ -225,7 +245,7 @@ func (v *visit) figures(flows []domain.Flow, jobs []*domain.Job) (list []figure,
 		badClass = skipped // a colour is for what somebody should look at
 	}
 	now := v.now.Unix() / 60
-	note := "jobs, and flows as a whole; " + rateText(hour, now-1)
+	note := "jobs, and flows as a whole; " + rateText(hour, now-1) + soFarText(hour, now)
 	if len(hour) < hourMinutes {
 		note = "in the " + plural(len(hour), "minute") + " that are counted so far"
 	}
@@ -250,7 +270,7 @@ func (v *visit) nodeRows() (rows []nodeRow, err error) {
 	found, err := call(v, api.NodeList, api.ListNodesParams{})
 	for i := range found.Nodes {
 		n := &found.Nodes[i]
-		row := nodeRow{Name: n.Name, Version: n.Version, Host: n.Host, Durability: n.Durability, Seen: v.at(n.SeenMs), State: state{"up", succeeded}}
+		row := nodeRow{Name: n.Name, Version: n.Version, Host: n.Host, Durability: n.Durability, Seen: v.past(n.SeenMs), State: state{"up", succeeded}}
 		switch {
 		case n.SeenMs == 0:
 			row.State = state{"stopped", skipped}
@@ -262,10 +282,10 @@ func (v *visit) nodeRows() (rows []nodeRow, err error) {
 	return rows, err
 }
 
-// flowsOf are the first flows of a status.
-func (v *visit) flowsOf(status domain.FlowStatus, most int) ([]domain.Flow, error) {
+// flowsOf are the first flows of a status; more says that there may be others.
+func (v *visit) flowsOf(status domain.FlowStatus, most int) (list []domain.Flow, more bool, err error) {
 	found, err := call(v, api.FlowList, api.ListFlowsParams{Context: v.tenant.ID, FlowFilter: api.FlowFilter{Status: status}, Limit: most})
-	return found.Flows, err
+	return found.Flows, found.Next != "", err
 }
 
 // needs finds what a person should look at: flows that wait for a decision, or that
@@ -279,7 +299,7 @@ func (v *visit) needs(b *overviewBody, wrong []domain.Flow, bad []*domain.Job, a
 		} else if err != nil {
 			return err
 		}
-		n := need{What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(x.Text), At: v.at(x.SinceMs), Count: 1}
+		n := need{What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(x.Text), At: v.past(x.SinceMs), Count: 1}
 		switch x.Standing {
 		case domain.StandingDeciding:
 			n.State = state{"needs approval", held}
@@ -305,12 +325,12 @@ func (v *visit) needs(b *overviewBody, wrong []domain.Flow, bad []*domain.Job, a
 		if k, known := at[key]; known && f.Blueprint != "" {
 			n := &b.Needs[k]
 			n.Count++
-			n.What = fmt.Sprintf("%s, %d times", f.Blueprint, n.Count)
+			n.What = fmt.Sprintf("%s, %s%d times", f.Blueprint, atLeast(b.least[needFlow]), n.Count)
 			n.Link = v.path("flows?status=error&reason=%s&blueprint=", f.Reason) + urlEscape(f.Blueprint)
 			continue
 		}
 		at[key] = len(b.Needs)
-		b.Needs = append(b.Needs, need{State: flowEnd(f), What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(f.Error), At: v.at(f.FinishedMs),
+		b.Needs = append(b.Needs, need{State: flowEnd(f), What: flowName(f), Link: v.path("flows/%d", f.ID), Why: upper(f.Error), At: v.past(f.FinishedMs),
 			Count: 1, Blueprint: f.Blueprint})
 	}
 	v.jobNeeds(b, bad)
@@ -342,10 +362,10 @@ func (v *visit) whatToDecide(f *domain.Flow, steps []string) (string, error) {
 // askedMost is how much of what a decision asks the overview says, in bytes.
 const askedMost = 200
 
-// badJobs are those that went wrong last.
-func (v *visit) badJobs() ([]*domain.Job, error) {
+// badJobs are those that went wrong last; more says that there may be others.
+func (v *visit) badJobs() (jobs []*domain.Job, more bool, err error) {
 	list, err := call(v, api.JobList, api.ListJobsParams{Context: v.tenant.ID, JobFilter: api.JobFilter{Status: domain.JobError}, Limit: wrongLook})
-	return list.Jobs, err
+	return list.Jobs, list.Next != "", err
 }
 
 // endsOf are when flows and jobs ended.
@@ -371,13 +391,13 @@ func (v *visit) jobNeeds(b *overviewBody, bad []*domain.Job) {
 		if k, known := at[key]; known {
 			n := &b.Needs[k]
 			n.Count++
-			n.What = plural(n.Count, "job") + " of type " + string(j.ScriptType)
+			n.What = atLeast(b.least[needJob]) + plural(n.Count, "job") + " of type " + string(j.ScriptType)
 			n.Link = v.path("jobs") + with("status", string(domain.JobError), "type", string(j.ScriptType), "text", domain.CutText(j.Error, maxQuery))
 			continue
 		}
 		at[key] = len(b.Needs)
 		b.Needs = append(b.Needs, need{State: jobEnd(j), What: j.Key().String(), Link: v.path("jobs/%d/%d", j.CallerID, j.ID), Why: upper(j.Error),
-			At: v.at(j.FinishedMs), Of: needJob, Count: 1, Blueprint: "type " + string(j.ScriptType)})
+			At: v.past(j.FinishedMs), Of: needJob, Count: 1, Blueprint: "type " + string(j.ScriptType)})
 	}
 }
 
@@ -420,17 +440,21 @@ func (v *visit) doctorNeeds(b *overviewBody) error {
 	return nil
 }
 
-// sinceOf is since when a job waits, by its key; of other things, and of one that has gone since, that is not known.
-func (v *visit) sinceOf(key string) moment {
+// waitingJob is since when a job waits, by its key, and of which step it is; of other things, and of one that has gone
+// since, that is not known.
+func (v *visit) waitingJob(key string) (since moment, step string) {
 	job, err := domain.ParseJobKey(key)
 	if err != nil {
-		return moment{}
+		return moment{}, ""
 	}
 	j, err := call(v, api.JobShow, api.JobParams{Context: v.tenant.ID, Caller: job.Caller, ID: job.ID})
 	if err != nil {
-		return moment{} // the row says less, and is right
+		return moment{}, "" // the row says less, and is right
 	}
-	return v.at(cmp.Or(j.QueuedMs, int64(j.CreatedAt)*1000))
+	if j.FlowID != 0 {
+		step = fmt.Sprintf(" (step %s of flow %d)", cmp.Or(j.Step, strconv.Itoa(int(j.ID))), j.FlowID)
+	}
+	return v.past(cmp.Or(j.QueuedMs, int64(j.CreatedAt)*1000)), step
 }
 
 // auditNeeds are findings of an audit, each as is is: the first of them by name, and then how many
@@ -438,7 +462,8 @@ func (v *visit) sinceOf(key string) moment {
 func (v *visit) auditNeeds(found []domain.Finding, is need) (needs []need) {
 	shown := found[:min(len(found), overviewMost)]
 	for _, f := range shown {
-		is.What, is.Link, is.Why, is.Count, is.At = f.Keys(), v.findingLink(f.Key), upper(f.Text), 1+f.More, v.sinceOf(f.Key)
+		at, step := v.waitingJob(f.Key)
+		is.What, is.Link, is.Why, is.Count, is.At = f.Keys()+step, v.findingLink(f.Key), upper(f.Text), 1+f.More, at
 		needs = append(needs, is)
 	}
 	more := 0
@@ -471,7 +496,7 @@ func (v *visit) otherNeeds(b *overviewBody) error {
 	}
 	for _, g := range groups[:min(len(groups), overviewMost)] {
 		n := need{State: state{"given up on", errored}, What: plural(g.count, "dead letter") + " of " + cmp.Or(g.Saga, g.Effect, string(g.Kind)),
-			Link: v.path("letters/list") + g.query(), Why: upper(g.text), At: v.at(g.latest), Of: needLetter, Count: g.count}
+			Link: v.path("letters/list") + g.query(), Why: upper(g.text), At: v.past(g.latest), Of: needLetter, Count: g.count}
 		if g.holds > 0 {
 			n.Why = strings.TrimRight(n.Why, ".") + "; " + plural(g.holds, "instance") + " stopped by it"
 		}
@@ -496,7 +521,7 @@ func overviewSentence(b *overviewBody, run, wait int) *sentence {
 		}
 	}
 	if len(b.Needs) > 0 {
-		return needsSentence(b.Needs)
+		return needsSentence(b)
 	}
 	var what []string
 	if run > 0 {
@@ -517,7 +542,8 @@ func overviewSentence(b *overviewBody, run, wait int) *sentence {
 
 // needsSentence says what needs somebody: the node first, without which nothing goes, then
 // decisions, for they wait; then the cause that most went wrong by.
-func needsSentence(needs []need) *sentence {
+func needsSentence(b *overviewBody) *sentence {
+	needs := b.Needs
 	count := map[needOf]int{}
 	var decide, stuck, wrong int
 	worst := &need{}
@@ -537,7 +563,7 @@ func needsSentence(needs []need) *sentence {
 		}
 	}
 	var parts []string
-	s := &sentence{State: state{"needs you", held}}
+	s := &sentence{State: state{lower(b.Heading()), held}}
 	add := func(n int, one, many string) {
 		if n > 0 {
 			parts = append(parts, counted(n, one, many))
@@ -550,7 +576,7 @@ func needsSentence(needs []need) *sentence {
 	}
 	add(stuck+count[needStuck], "thing is stuck", "things are stuck")
 	if n := count[needLack]; n > 0 { // a warning, as of doctor
-		parts = append(parts, counted(n, "thing waits", "things wait")+" for somebody who is not there")
+		parts = append(parts, counted(n, "thing waits", "things wait")+" for a node or a worker that is not there")
 		if s.State.Class != errored {
 			s.State.Class = failed
 		}
@@ -559,7 +585,7 @@ func needsSentence(needs []need) *sentence {
 		if s.State.Class != errored {
 			s.State.Class = worst.State.Class
 		}
-		parts = append(parts, wrongText(count[needFlow], count[needJob], worst))
+		parts = append(parts, wrongText(count[needFlow], count[needJob], b.least, worst))
 	}
 	add(count[needLetter], "dead letter waits", "dead letters wait")
 	if count[needAlarm] > 0 {
@@ -569,14 +595,23 @@ func needsSentence(needs []need) *sentence {
 	return s
 }
 
-// wrongText says how many flows, and jobs that belong to none, went wrong, and where most did.
-func wrongText(flows, jobs int, worst *need) string {
+// atLeast stands before a count of the newest alone.
+func atLeast(more bool) string {
+	if more {
+		return "at least "
+	}
+	return ""
+}
+
+// wrongText says how many flows, and jobs that belong to none, went wrong, and where most did; least is of what
+// there may be more.
+func wrongText(flows, jobs int, least map[needOf]bool, worst *need) string {
 	var what []string
 	if flows > 0 {
-		what = append(what, plural(flows, "flow"))
+		what = append(what, atLeast(least[needFlow])+plural(flows, "flow"))
 	}
 	if jobs > 0 {
-		what = append(what, plural(jobs, "single job"))
+		what = append(what, atLeast(least[needJob])+plural(jobs, "single job"))
 	}
 	text := strings.Join(what, " and ") + " went wrong"
 	if worst.Why == "" {
@@ -590,8 +625,8 @@ func wrongText(flows, jobs int, worst *need) string {
 		where = worst.What
 	}
 	if flows+jobs > 1 {
-		share := strconv.Itoa(worst.Count) + " of them"
-		if worst.Count == flows+jobs {
+		share := atLeast(least[worst.Of]) + strconv.Itoa(worst.Count) + " of them"
+		if worst.Count == flows+jobs && !least[needFlow] && !least[needJob] {
 			share = "all"
 		}
 		where = share + in + where

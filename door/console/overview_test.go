@@ -25,15 +25,15 @@ func TestTheOverviewSaysWhatDoctorFinds(t *testing.T) {
 	now := time.Now()
 	r.now = func() time.Time { return now }
 	b := r.as(reader)
-	b.hasNot(b.get(200, path("")), "All is well", "somebody who is not there")
+	b.hasNot(b.get(200, path("")), "All is well", "node or a worker that is not there")
 	for range 3 {
 		do(r, admin, api.JobSubmit, api.SubmitParams{Context: 7, JobInput: api.JobInput{Job: domain.Job{Script: "x", ScriptType: "cobol"}}})
 	}
 	// What was found of unfinished things is kept for a moment, for all who look.
-	b.hasNot(r.as(admin).get(200, path("")), "somebody who is not there")
+	b.hasNot(r.as(admin).get(200, path("")), "node or a worker that is not there")
 	now = now.Add(time.Minute)
 	a := b.get(200, path(""))
-	b.has(a, "things wait for somebody who is not there", "and 2 more", "serves cobol", "What doctor finds", "nobody runs jobs now")
+	b.has(a, "things wait for a node or a worker that is not there", "and 2 more", "serves cobol", "What doctor finds", "nobody runs jobs now")
 	if !slices.ContainsFunc(strings.Split(a.text, "</tr>"), func(row string) bool {
 		return strings.Contains(row, "serves cobol") && strings.Contains(row, `data-of="Since"><time `)
 	}) {
@@ -65,7 +65,7 @@ func TestTheOverviewCountsWhatItDoesNotName(t *testing.T) {
 		named += 1 + f.More
 	}
 	b := r.as(reader)
-	b.has(b.get(200, path("")), fmt.Sprintf("%d things wait for somebody who is not there", found.Lacks()), fmt.Sprintf("%d more", found.Lacks()-named),
+	b.has(b.get(200, path("")), fmt.Sprintf("%d things wait for a node or a worker that is not there", found.Lacks()), fmt.Sprintf("%d more", found.Lacks()-named),
 		"See all that an audit finds")
 }
 
@@ -235,4 +235,62 @@ func TestWhatRunsIsNoDecision(t *testing.T) {
 	})
 	b.has(b.get(200, path("")), "Approve or reject step decision<")
 	b.has(b.get(200, path("flows/1")), "Waits for somebody to approve or reject step decision.")
+}
+
+// TestTheOverviewCountsAtLeast: of what went wrong it looks at the newest alone, and says so.
+func TestTheOverviewCountsAtLeast(t *testing.T) {
+	r := newRig(t)
+	list := make([]api.JobInput, 101)
+	for i := range list {
+		list[i].Job = domain.Job{Script: "fail", ScriptType: "words"}
+	}
+	made := do(r, admin, api.JobSubmit, api.SubmitParams{Context: 7, JobInputs: api.JobInputs{Jobs: list}})
+	b := r.as(admin)
+	for i := range made.Jobs {
+		r.jobEnded(api.JobParams{Context: 7, Caller: admin, ID: domain.JobID(1 + i)})
+	}
+	a := b.get(200, path(""))
+	b.has(a, "At least 100 single jobs went wrong, at least 100 of them of type words", "at least 100 jobs of type words")
+	b.hasNot(a, "went wrong, all")
+}
+
+// TestWhatHasHappenedIsNotToCome: a page reads of what ended after it was begun.
+func TestWhatHasHappenedIsNotToCome(t *testing.T) {
+	r := newRig(t)
+	was := time.Now().Add(-time.Minute)
+	r.now = func() time.Time { return was }
+	r.jobEnded(r.job("fail"))
+	b := r.as(admin)
+	for _, page := range []string{"", "jobs", "jobs/10/1"} {
+		if text := mainOf(b.get(200, path("%s", page)).text); strings.Contains(text, "in 1 m") || strings.Contains(text, "in 59 ") {
+			t.Errorf("%q says of what has happened that it is to come: %s", page, text)
+		}
+	}
+}
+
+// TestAFlowThatNobodyTakesIsSaidAlike: on the list, the overview and its page it waits, and they say for whom.
+func TestAFlowThatNobodyTakesIsSaidAlike(t *testing.T) {
+	r := newRig(t)
+	r.flow("name: n\nsteps:\n  - {name: odd, script: x, script_type: cobol}\n")
+	testwait.Until(t, "its job is there", func() bool {
+		return len(do(r, admin, api.JobList, api.ListJobsParams{Context: 7, JobFilter: api.JobFilter{Phase: domain.PhaseQueued}}).Jobs) == 1
+	})
+	b := r.as(admin)
+	for _, page := range []string{"flows", "", "flows/1"} {
+		text := mainOf(b.get(200, path("%s", page)).text)
+		if strings.Contains(text, ">running") || !strings.Contains(text, "#s-failed") || !strings.Contains(text, "serves cobol") {
+			t.Errorf("%q: want that it waits, and for whom: %s", page, text)
+		}
+	}
+	b.has(b.get(200, path("")), "(step odd of flow 1)")
+}
+
+// TestWhoMayDoNothingIsNotNeeded: a reader looks on.
+func TestWhoMayDoNothingIsNotNeeded(t *testing.T) {
+	r := newRig(t)
+	r.jobEnded(r.job("fail"))
+	for as, want := range map[domain.ActorID]string{reader: "Needs somebody", admin: "Needs you"} {
+		b := r.as(as)
+		b.has(b.get(200, path("")), want+"</h2>")
+	}
 }

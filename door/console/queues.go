@@ -93,7 +93,7 @@ func (v *visit) queuesPage() error {
 			waitingText = "at least " + waitingText
 		}
 		link := v.path("jobs") + with("type", string(name), "phase", string(domain.PhaseQueued))
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.at(q.oldest)),
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(string(name), link), chip(st), words(waitingText), when(v.past(q.oldest)),
 			countOf(int64(q.taken)),
 			countOf(int64(q.slots)), countOf(int64(q.served)), words(q.why)}})
 	}

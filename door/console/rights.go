@@ -138,7 +138,7 @@ func (v *visit) contextsPage() error {
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(contextName(c), link), number(int64(c.ID)), countOf(int64(len(c.Admins))),
 			countOf(int64(len(c.Executors))), countOf(int64(len(c.Readers))),
 			countOf(int64(c.MaxRunning)), words(cmp.Or(string(c.Isolation), "as the node does")), words(cmp.Or(string(c.Archives),
-				"all")), when(v.at(int64(c.CreatedAt) * 1000))}})
+				"all")), when(v.past(int64(c.CreatedAt) * 1000))}})
 	}
 	return v.rightsPage("Contexts", nil, "ramet context list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/contexts", q, list.Next),
 		Intro: "The contexts in which you have a role.", None: "You have a role in no context.",
@@ -158,7 +158,7 @@ func (v *visit) actorsPage() error {
 			at = append(at, string(address))
 		}
 		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(actorText(a.ID)), words(a.Pubkey), words(strings.Join(at, ", ")),
-			when(v.at(int64(a.CreatedAt) * 1000)),
+			when(v.past(int64(a.CreatedAt) * 1000)),
 			linkTo("its tokens", v.path("rights/tokens?actor=%d", a.ID))}})
 	}
 	return v.rightsPage("Actors", nil, "ramet actor list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/actors", q, list.Next),
@@ -199,7 +199,7 @@ func (v *visit) tokensPage() error {
 				Command: "ramet token revoke " + quoted(k.ID)}}
 		}
 		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(cmp.Or(k.Name, shortID(k.ID))), chip(st), words(scopeText(&k.Scope)),
-			when(v.at(int64(k.IssuedAt) * 1000)), when(v.at(k.SeenMs)), when(v.at(int64(k.ExpiresAt) * 1000)), revoke}})
+			when(v.past(int64(k.IssuedAt) * 1000)), when(v.past(k.SeenMs)), when(v.at(int64(k.ExpiresAt) * 1000)), revoke}})
 	}
 	whose := "yours"
 	if actor != 0 && actor != v.who.Actor {
@@ -270,7 +270,7 @@ func (v *visit) auditPage() error {
 			st.Class = errored
 			denied++
 		}
-		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{when(v.at(e.AtMs)), words(cmp.Or(actorText(e.Actor), "nobody known")), chip(st),
+		t.Rows = append(t.Rows, row{Link: "", Cells: []entry{when(v.past(e.AtMs)), words(cmp.Or(actorText(e.Actor), "nobody known")), chip(st),
 			words(strings.ReplaceAll(e.Verb, "_", " ")),
 			{Text: e.Object, Link: v.objectLink(e.Object)}, words(e.Detail), countOf(int64(e.Count))}})
 	}

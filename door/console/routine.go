@@ -70,19 +70,19 @@ func (v *visit) routineSentence(r *domain.Routine) *sentence {
 			s.Text = who + fmt.Sprintf("the last %d rounds failed, most recently: ", i.Failures)
 		}
 		s.Text = upper(s.Text) + strings.TrimRight(i.Error, ".") + "."
-		s.Since, s.Ended = v.at(i.EndedMs), true
+		s.Since, s.Ended = v.past(i.EndedMs), true
 	case "running":
 		s.Text = upper(who + roundUnderWay(i) + ".")
 		if under > 1 {
 			s.Text = plural(under, "round") + " are under way, of " + plural(len(r.Instances), "instance") + "."
 		}
-		s.Since = v.at(i.BeganMs)
+		s.Since = v.past(i.BeganMs)
 	case "on":
 		s.Text = upper(who + "round " + strconv.FormatInt(i.Round, 10) + " ended well.")
 		if i.Round == 0 {
 			s.Text = "No round has begun yet."
 		}
-		s.Since, s.Ended = v.at(i.EndedMs), i.EndedMs != 0
+		s.Since, s.Ended = v.past(i.EndedMs), i.EndedMs != 0
 	default:
 		s.Text = upper(who+strings.TrimRight(why, ".")) + "."
 	}
@@ -102,7 +102,7 @@ func (v *visit) routineFacts(r *domain.Routine) []fact {
 	if r.Timeout != 0 {
 		facts = append(facts, fact{Name: "time limit", Text: short(r.Timeout.Time())})
 	}
-	return append(facts, fact{Name: "made", At: v.at(int64(r.CreatedAt) * 1000)}, fact{Name: "changed", At: v.at(int64(r.UpdatedAt) * 1000)})
+	return append(facts, fact{Name: "made", At: v.past(int64(r.CreatedAt) * 1000)}, fact{Name: "changed", At: v.past(int64(r.UpdatedAt) * 1000)})
 }
 
 // routineStands is where each instance stands, and what each hands on to its next round.
@@ -120,7 +120,7 @@ func (v *visit) routineStands(r *domain.Routine) []section {
 			took = v.took(i.BeganMs, 0)
 		}
 		t.Rows = append(t.Rows, row{Link: v.jobLink(job), Cells: []entry{words(i.Name), chip(st), countOf(i.Round), linkTo(job, v.jobLink(job)),
-			when(v.at(i.BeganMs)),
+			when(v.past(i.BeganMs)),
 			words(took), when(v.nextRound(r, i)), countOf(int64(i.Failures)), words(why)}})
 		if i.Checkpoint != "" {
 			saved = append(saved, pair{i.Name, i.Checkpoint})
@@ -159,7 +159,7 @@ func (v *visit) routineRounds(r *domain.Routine, here string) ([]section, error)
 			}
 		}
 		t.Rows = append(t.Rows, row{Link: row1.Link, Cells: []entry{linkTo(row1.Key, row1.Link), chip(row1.State), words(instance),
-			when(v.at(cmp.Or(j.StartedMs, int64(j.CreatedAt)*1000))), words(row1.Took), words(row1.Why)}})
+			when(v.past(cmp.Or(j.StartedMs, int64(j.CreatedAt)*1000))), words(row1.Took), words(row1.Why)}})
 	}
 	// The list is of all jobs: that there are more of them does not mean that there are more rounds.
 	seen, _ := strconv.Atoi(v.r.FormValue("seen")) // what is no number is none

@@ -112,7 +112,7 @@ func (v *visit) maintenanceTable(list []domain.MaintenanceService) table {
 		case s.Holder == "":
 			st = state{"nobody's", waiting}
 		}
-		t.Rows = append(t.Rows, row{Cells: []entry{words(s.Name), chip(st), words(every), words(s.Holder), when(v.at(s.SinceMs)), words(s.Held)}})
+		t.Rows = append(t.Rows, row{Cells: []entry{words(s.Name), chip(st), words(every), words(s.Holder), when(v.past(s.SinceMs)), words(s.Held)}})
 	}
 	return t
 }

@@ -58,7 +58,7 @@ func (v *visit) recentRuns() (list []runs, err error) {
 
 // runsOf sums up the runs of one blueprint, the newest first.
 func (v *visit) runsOf(name string, records []*api.ArchiveRecord) runs {
-	r := runs{Name: cmp.Or(name, "without a blueprint"), Link: v.path("flows") + query("blueprint", name), Count: len(records), Last: v.at(records[0].EndMs)}
+	r := runs{Name: cmp.Or(name, "without a blueprint"), Link: v.path("flows") + query("blueprint", name), Count: len(records), Last: v.past(records[0].EndMs)}
 	longest := int64(1)
 	took := func(rec *api.ArchiveRecord) int64 { return rec.EndMs - rec.BeginMs }
 	for _, rec := range records {

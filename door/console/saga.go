@@ -89,7 +89,7 @@ func (v *visit) sagasPage() error {
 	}
 	b := &sagasBody{Pager: v.pagerOf("sagas", q, found.Next), Make: v.command("saga", "apply", "order.yaml")}
 	for _, s := range found.Sagas {
-		b.Rows = append(b.Rows, sagaRow{Name: s.Name, Link: v.sagaPath(s.Name), Summary: s.Summary, Version: s.Version, Updated: v.at(s.UpdatedMs), By: s.By})
+		b.Rows = append(b.Rows, sagaRow{Name: s.Name, Link: v.sagaPath(s.Name), Summary: s.Summary, Version: s.Version, Updated: v.past(s.UpdatedMs), By: s.By})
 	}
 	v.render(nethttp.StatusOK, page{Title: "Sagas", Noun: "Sagas", Command: v.command("saga", "list"), Crumbs: []crumb{{"Sagas", ""}},
 		Follow: lists("instance"), Body: b})
@@ -112,7 +112,7 @@ func (v *visit) sagaPage() error {
 		return err
 	}
 	b := &sagaBody{Name: s.Name, Summary: s.Summary, Make: v.command("event", "publish", "--help"), Tab: sagaTabs[0].Key,
-		Facts: []fact{{Name: "version", Text: strconv.Itoa(s.Version)}, {Name: "applied", At: v.at(s.UpdatedMs)}, {Name: "by",
+		Facts: []fact{{Name: "version", Text: strconv.Itoa(s.Version)}, {Name: "applied", At: v.past(s.UpdatedMs)}, {Name: "by",
 			Text: "actor " + strconv.Itoa(int(s.By))}}}
 	for _, t := range sagaTabs {
 		if t.Key == v.r.FormValue("tab") {
@@ -181,7 +181,7 @@ func (v *visit) fillInstances(b *sagaBody) (command string, err error) {
 		}
 		b.Rows = append(b.Rows, instanceRow{Pick: ticks, ID: i.Correlation, Link: v.sagaPath(b.Name) + "/instance" + query("id", i.Correlation), At: i.State,
 			State:   instanceState(i),
-			Version: i.Version, Updated: v.at(i.UpdatedMs), Began: v.at(i.CreatedMs)})
+			Version: i.Version, Updated: v.past(i.UpdatedMs), Began: v.past(i.CreatedMs)})
 	}
 	// The board keeps no order among them; of a page, the last that moved come first.
 	slices.SortStableFunc(b.Rows, func(a, b instanceRow) int { return int(min(1, max(-1, b.Updated.Ms-a.Updated.Ms))) })

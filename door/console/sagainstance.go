@@ -110,7 +110,7 @@ func (v *visit) instancePage() error {
 	b := &instanceBody{ID: i.Correlation, State: instanceState(i), Tab: instanceTabs[0].Key,
 		Facts: []fact{{Name: "state", Text: i.State}, {Name: "version", Text: strconv.Itoa(i.Definition)},
 			{Name: "transitions", Text: strconv.FormatInt(i.Version, 10)},
-			{Name: "began", At: v.at(i.CreatedMs)}, {Name: "moved", At: v.at(i.UpdatedMs)}}}
+			{Name: "began", At: v.past(i.CreatedMs)}, {Name: "moved", At: v.past(i.UpdatedMs)}}}
 	here := v.sagaPath(p.Name) + "/instance" + query("id", p.Correlation)
 	lines, err := v.history(p, b, here)
 	if err != nil {
@@ -140,7 +140,7 @@ func (v *visit) instancePage() error {
 	pg := page{Title: p.Name + " " + p.Correlation, Noun: "Sagas", Command: v.commandOf("saga", b.Tab, instanceCommands, p.Name, p.Correlation), Body: b,
 		Crumbs: []crumb{{"Sagas", v.path("sagas")}, {p.Name, v.sagaPath(p.Name)}, {p.Correlation, ""}}}
 	if b.State.Class != succeeded {
-		pg.Sentence = &sentence{State: b.State, Text: upper(x.Text) + ".", Since: v.at(cmp.Or(i.EndedMs, x.SinceMs)), Ended: i.EndedMs != 0,
+		pg.Sentence = &sentence{State: b.State, Text: upper(x.Text) + ".", Since: v.past(cmp.Or(i.EndedMs, x.SinceMs)), Ended: i.EndedMs != 0,
 			Actions: v.instanceActions(p, i)}
 		if i.Status == domain.SagaEnded {
 			pg.Sentence.Why = failedSteps(i)
@@ -183,7 +183,7 @@ func (v *visit) fillInstance(b *instanceBody, p api.InstanceParams, i *domain.Sa
 	case "history":
 		for n := len(lines) - 1; n >= 0; n-- { // the newest first
 			l := &lines[n]
-			b.Lines = append(b.Lines, transition{At: v.at(l.AtMs), Number: l.Version, Event: l.Type, From: l.From, To: l.To, Moved: l.From != l.To,
+			b.Lines = append(b.Lines, transition{At: v.past(l.AtMs), Number: l.Version, Event: l.Type, From: l.From, To: l.To, Moved: l.From != l.To,
 				Reaction: string(l.Reaction), Note: l.Note, Work: l.Work})
 		}
 	case "steps":

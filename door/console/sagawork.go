@@ -142,7 +142,7 @@ func (v *visit) instanceDeferred(i *domain.SagaInstance) section {
 		if e.Effect != "" {
 			of = "effect " + e.Effect
 		}
-		t.Rows = append(t.Rows, row{Cells: []entry{words(strconv.Itoa(n + 1)), words(e.Type), words(of), when(v.at(e.TimeMs)), words(shortID(e.ID))}})
+		t.Rows = append(t.Rows, row{Cells: []entry{words(strconv.Itoa(n + 1)), words(e.Type), words(of), when(v.past(e.TimeMs)), words(shortID(e.ID))}})
 	}
 	s := section{Title: "Events that wait", Table: t, Intro: "They are taken in this order once its state handles them."}
 	if more := len(i.Deferred) - len(t.Rows); more > 0 {
@@ -184,7 +184,7 @@ func (v *visit) instanceLetters(p api.InstanceParams) (*section, error) {
 			of = strings.TrimSpace(of + " holds it")
 		}
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(shortID(d.ID), link), words(string(d.Kind)), words(of), words(d.Cause),
-			countOf(int64(d.Attempts)), when(v.at(d.MadeMs))}})
+			countOf(int64(d.Attempts)), when(v.past(d.MadeMs))}})
 	}
 	return &section{Title: "Dead letters", Table: t}, nil
 }

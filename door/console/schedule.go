@@ -78,7 +78,7 @@ func (v *visit) scheduleSentence(s *api.Schedule) *sentence {
 	case held:
 		return &sentence{State: st, Text: "It is paused, and makes no flows. Times that pass meanwhile are not made up."}
 	case errored:
-		return &sentence{State: st, Text: "It made no flow the last time: " + s.State.LastError + ".", Since: v.at(s.State.LastMs), Next: v.comesIn(&s.Schedule)}
+		return &sentence{State: st, Text: "It made no flow the last time: " + s.State.LastError + ".", Since: v.past(s.State.LastMs), Next: v.comesIn(&s.Schedule)}
 	case skipped:
 		return &sentence{State: st, Text: "It has no further time."}
 	}

@@ -75,7 +75,7 @@ func (v *visit) schedulesPage() error {
 		link := v.path("schedule") + with("name", s.Name)
 		r := row{Link: link, Cells: []entry{linkTo(s.Name, link), chip(st), words(timesOf(s)), linkTo(s.Blueprint, v.path("blueprint")+with("name",
 			s.Blueprint)),
-			when(v.nextOf(s)), when(v.at(s.State.LastMs)), words(v.scheduleWhy(listed))}}
+			when(v.nextOf(s)), when(v.past(s.State.LastMs)), words(v.scheduleWhy(listed))}}
 		if v.may(api.SchedulePause.Operation) {
 			acts := v.scheduleActions(s)[:1] // pause or resume
 			if undo := v.undoChange(s); undo != nil && v.now.UnixMilli()-s.Before.ChangedMs < undoWithin.Milliseconds() {

@@ -38,7 +38,7 @@ func (v *visit) secretsPage() error {
 		if v.may(api.SecretSet.Operation) {
 			link = v.path("rights/secrets/new") + with("name", s.Name)
 		}
-		t.Rows = append(t.Rows, row{Cells: []entry{linkTo(s.Name, link), words(cmp.Or(secretSources[s.Source], s.Source)), when(v.at(s.SetMs)),
+		t.Rows = append(t.Rows, row{Cells: []entry{linkTo(s.Name, link), words(cmp.Or(secretSources[s.Source], s.Source)), when(v.past(s.SetMs)),
 			words(actorText(s.By)), {Actions: acts}}})
 	}
 	return v.rightsPage("Secrets", nil, v.command("secret", "list"), &listBody{Tables: []table{t},

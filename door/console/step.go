@@ -64,7 +64,7 @@ type cell struct {
 }
 
 func (v *visit) stepRow(f *domain.FlowView, s *domain.StepView) stepRow {
-	r := stepRow{Name: s.Name, Kind: string(s.Kind), State: v.stepState(s), Text: whyOf(s), Since: v.at(s.SinceMs),
+	r := stepRow{Name: s.Name, Kind: string(s.Kind), State: v.stepState(s), Text: whyOf(s), Since: v.past(s.SinceMs),
 		Took: v.took(s.SinceMs, s.EndMs), Needs: s.Needs,
 		Link: v.path("flows/%d", f.ID) + query("step", s.Name), Summary: s.Summary, Percent: int(s.Progress * 100), Progress: progressOf(s)}
 	if r.Summary != "" && strings.Contains(r.Text, r.Summary) {

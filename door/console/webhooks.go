@@ -37,7 +37,7 @@ func (v *visit) webhooksPage() error {
 		is, why := doctor.WebhookStands(w, v.now)
 		link := v.path("webhook") + with("name", w.Name)
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(w.Name, link), chip(startStates[is]), words(string(w.SchemeOr())),
-			linkTo(w.Blueprint, v.path("blueprint")+with("name", w.Blueprint)), countOf(w.State.Started), when(v.at(w.State.LastMs)), v.flowEntry(w.State.LastFlow),
+			linkTo(w.Blueprint, v.path("blueprint")+with("name", w.Blueprint)), countOf(w.State.Started), when(v.past(w.State.LastMs)), v.flowEntry(w.State.LastFlow),
 			countOf(w.State.Refused), words(cmp.Or(why, w.State.LastError, w.Summary))}})
 	}
 	v.render(nethttp.StatusOK, page{Title: "Webhooks", Noun: "Schedules", Command: v.command("webhook", "list"), Follow: lists(),
@@ -65,10 +65,10 @@ func (v *visit) webhookPage() error {
 	b := &detailBody{Title: w.Name, State: startStates[is], Facts: []fact{
 		{Name: "send to", Text: "POST " + cmp.Or(w.URL, w.Path)}, {Name: "scheme", Text: string(w.SchemeOr())},
 		{Name: "blueprint", Text: w.Blueprint, Link: blueprint}, {Name: "in the name of", Text: actorText(w.CallerID)},
-		{Name: "secret set", At: v.at(w.State.RotatedMs)}, {Name: "started", Text: strconv.FormatInt(w.State.Started, 10)}}}
+		{Name: "secret set", At: v.past(w.State.RotatedMs)}, {Name: "started", Text: strconv.FormatInt(w.State.Started, 10)}}}
 	if w.State.LastFlow != 0 {
 		b.Facts = append(b.Facts, fact{Name: "last flow", Text: domain.FlowKey(w.State.LastFlow), Link: v.path("flows/%d", w.State.LastFlow)},
-			fact{Name: "last", At: v.at(w.State.LastMs)})
+			fact{Name: "last", At: v.past(w.State.LastMs)})
 	}
 	came := []pair{{"ignored", strconv.FormatInt(w.State.Ignored, 10)}, {"refused", strconv.FormatInt(w.State.Refused, 10)}}
 	if w.State.RefusedMs != 0 {
@@ -104,7 +104,7 @@ func (v *visit) listenersPage() error {
 		is, why := doctor.ListenerStands(l)
 		link := v.path("listener") + with("name", l.Name)
 		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(l.Name, link), chip(startStates[is]), words(l.On.Of + " " + strings.Join(l.On.Types, ", ")),
-			linkTo(l.Blueprint, v.path("blueprint")+with("name", l.Blueprint)), countOf(l.State.Started), when(v.at(l.State.LastMs)), v.flowEntry(l.State.LastFlow),
+			linkTo(l.Blueprint, v.path("blueprint")+with("name", l.Blueprint)), countOf(l.State.Started), when(v.past(l.State.LastMs)), v.flowEntry(l.State.LastFlow),
 			countOf(l.State.Refused), words(cmp.Or(why, l.State.LastError, l.Summary))}})
 	}
 	v.render(nethttp.StatusOK, page{Title: "Listeners", Noun: "Schedules", Command: v.command("listener", "list"),
@@ -127,7 +127,7 @@ func (v *visit) listenerPage() error {
 	var came, takes []pair
 	if l.State.LastFlow != 0 {
 		b.Facts = append(b.Facts, fact{Name: "last flow", Text: domain.FlowKey(l.State.LastFlow), Link: v.path("flows/%d", l.State.LastFlow)},
-			fact{Name: "last", At: v.at(l.State.LastMs)})
+			fact{Name: "last", At: v.past(l.State.LastMs)})
 		came = append(came, pair{"last event", l.State.LastEvent})
 	}
 	came = append(came, pair{"refused", strconv.FormatInt(l.State.Refused, 10)})
