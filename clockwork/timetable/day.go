@@ -2,6 +2,8 @@ package timetable
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ramet-run/ramet/domain"
@@ -16,6 +18,28 @@ func DayIn(text string, zone *time.Location) (time.Time, error) {
 		return time.Time{}, err
 	}
 	return moment(wall, zone).In(zone), nil
+}
+
+// Since reads an instant as people say it who look back from now: how long ago, 90m or 7d, a day by the clocks
+// that now is told by, or an instant.
+//
+// Errors: [domain.ErrInvalid], which says what would be right.
+func Since(text string, now time.Time) (time.Time, error) {
+	if n, ok := strings.CutSuffix(text, "d"); ok {
+		if days, err := strconv.ParseUint(n, 10, 16); err == nil {
+			return now.AddDate(0, 0, -int(days)), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	if t, err := DayIn(text, now.Location()); err == nil {
+		return t, nil
+	}
+	return time.Time{}, domain.Invalidf("%q: want 90m or 7d (ago), a day such as 2026-11-30, or 2026-11-30T08:00:00Z", text)
 }
 
 // InstantOrDay reads an instant, or a day, which begins as the clocks of the schedule's zone say.

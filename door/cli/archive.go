@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"strconv"
+	"fmt"
 	"strings"
 	"time"
 
@@ -31,21 +31,11 @@ func instant(flag, text string, now time.Time) (ms int64, err error) {
 	if text == "" {
 		return 0, nil
 	}
-	if n, ok := strings.CutSuffix(text, "d"); ok {
-		if days, err := strconv.ParseUint(n, 10, 16); err == nil {
-			return now.AddDate(0, 0, -int(days)).UnixMilli(), nil
-		}
+	t, err := timetable.Since(text, now)
+	if err != nil {
+		return 0, fmt.Errorf("%s %w", flag, err)
 	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d).UnixMilli(), nil
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t.UnixMilli(), nil
-	}
-	if t, err := timetable.DayIn(text, now.Location()); err == nil {
-		return t.UnixMilli(), nil
-	}
-	return 0, domain.Invalidf("%s %q: want 90m or 7d (ago), a day such as 2026-11-30, or 2026-11-30T08:00:00Z", flag, text)
+	return t.UnixMilli(), nil
 }
 
 func (a *app) archiveSearch() *cobra.Command {

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"math"
 	nethttp "net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/clockwork/timetable"
 	"github.com/ramet-run/ramet/domain"
 )
 
@@ -98,13 +101,22 @@ func (v *visit) archivePage() error {
 	f := api.ArchiveFilter{Kind: domain.ArchiveKind(q.Get("kind")), Status: q.Get("status"), Reason: q.Get("reason"),
 		Type: domain.ScriptType(q.Get("type")), Blueprint: q.Get("blueprint"),
 		Trigger: q.Get("trigger"), Caller: v.callerAsked(), Text: q.Get("text"), Where: q.Get("where"), Cursor: q.Get("cursor"), Limit: pageRows}
-	if d, err := time.ParseDuration(q.Get("since")); err == nil { // what is none filters nothing
-		f.FromMs = v.now.Add(-d).UnixMilli()
-	}
 	fields := v.fields(typed("text", "Words", f.Text, "timeout"), typed("blueprint", "Blueprint", f.Blueprint, "nightly"),
 		typed("since", "Since", q.Get("since"), "24h"),
 		typed("where", "Where", f.Where, "record.end_ms - record.begin_ms > 60000"))
-	found, err := call(v, api.ArchiveSearch, api.ArchiveParams{Context: v.tenant.ID, ArchiveFilter: f})
+	if text := strings.TrimSpace(q.Get("since")); text != "" {
+		if from, err := timetable.Since(text, v.now); err == nil {
+			f.FromMs = from.UnixMilli()
+		} else {
+			i := slices.IndexFunc(fields, func(f formField) bool { return f.Name == "since" })
+			fields[i].Fault = err.Error()
+		}
+	}
+	var found api.ArchivePage
+	var err error
+	if !faulty(fields) { // else all would be shown, as if it were what was asked for
+		found, err = call(v, api.ArchiveSearch, api.ArchiveParams{Context: v.tenant.ID, ArchiveFilter: f})
+	}
 	if err = blame(err, fields); err != nil {
 		return err
 	}

@@ -59,6 +59,11 @@ func TestTheArchiveIsSearched(t *testing.T) {
 	b.hasNot(a, "flow:5")
 	b.has(b.get(200, path("archive?text=hazelnut")), "Nothing is like that")
 	b.has(b.get(200, path("archive?since=1h")), "Nothing is like that", "--since 1h")
+	b.has(b.get(200, path("archive?since=1970-01-01")), "job:10:9", "--since 1970-01-01")
+	b.has(b.get(200, path("archive?since=7d")), "Nothing is like that", "--since 7d")
+	a = b.get(400, path("archive?since=rubbish"))
+	b.has(a, `id="about-since"`, "want 90m or 7d (ago)")
+	b.hasNot(a, "job:10:9")
 	b.has(b.get(200, path("archive/record?key=job:10:9")), "It took more than 10 s.", "two walnuts", "count walnuts", "monday",
 		"ramet archive show job:10:9 --logs --context 7")
 	b.has(b.get(200, path("archive/record?key=flow:5")), "Record", "blueprint?name=nightly")
