@@ -66,9 +66,6 @@ func causeOf(d *domain.DeadLetter) cause {
 // fixedPart is the longest part of a sentence without quotes and numbers, which differ
 // from letter to letter; the whole where that is short.
 func fixedPart(text string) string {
-	varies := func(word string) bool {
-		return strings.IndexFunc(word, func(r rune) bool { return unicode.IsDigit(r) || r == '"' || r == '\'' }) >= 0
-	}
 	best, from := "", 0
 	take := func(to int) {
 		if part := strings.TrimSpace(text[from:to]); len(part) > len(best) {
@@ -90,6 +87,22 @@ func fixedPart(text string) string {
 	return best
 }
 
+// varies reports whether a word of a sentence differs from letter to letter: it has a quote, or a number.
+func varies(word string) bool {
+	return strings.IndexFunc(word, func(r rune) bool { return unicode.IsDigit(r) || r == '"' || r == '\'' }) >= 0
+}
+
+// masked is a sentence with … in the place of the words that differ from letter to letter.
+func masked(text string) string {
+	words := strings.Split(text, " ")
+	for i, word := range words {
+		if varies(word) {
+			words[i] = "…"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 func (v *visit) causesPage() error {
 	groups, total, more, err := v.countCauses()
 	if err != nil {
@@ -103,7 +116,7 @@ func (v *visit) causesPage() error {
 	for _, g := range groups {
 		link := v.path("letters/list") + g.query()
 		r := row{Link: link, Cells: []entry{linkTo(strconv.Itoa(g.count), link), words(string(g.Kind)), words(cmp.Or(g.Saga, g.Effect)),
-			words(g.text), when(v.past(g.latest)), countOf(int64(g.holds))}}
+			words(g.says()), when(v.past(g.latest)), countOf(int64(g.holds))}}
 		if acts {
 			var e entry
 			if !more { // else the count is not that of all
@@ -143,6 +156,19 @@ type causeGroup struct {
 	count, holds int
 	latest       int64
 	text         string // of the latest
+	masked       string // what the sentences of all are without what varies; "": they differ in more
+	alike        bool   // they are one sentence
+}
+
+// says is what is true of all its letters, which are found by a part of their sentence.
+func (g *causeGroup) says() string {
+	switch {
+	case g.alike:
+		return g.text
+	case g.masked != "":
+		return g.masked
+	}
+	return "… " + g.Part + " …"
 }
 
 // countCauses counts the letters of each cause; the cause of most comes first. more says
@@ -159,9 +185,12 @@ func (v *visit) countCauses() (groups []*causeGroup, total int, more bool, err e
 			c := causeOf(d)
 			g := byCause[c]
 			if g == nil {
-				g = &causeGroup{cause: c}
+				g = &causeGroup{cause: c, masked: masked(d.Cause), alike: true, text: d.Cause}
 				byCause[c] = g
 				groups = append(groups, g)
+			}
+			if g.alike = g.alike && d.Cause == g.text; masked(d.Cause) != g.masked {
+				g.masked = ""
 			}
 			g.count++
 			if d.Holds {

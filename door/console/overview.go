@@ -496,7 +496,7 @@ func (v *visit) otherNeeds(b *overviewBody) error {
 	}
 	for _, g := range groups[:min(len(groups), overviewMost)] {
 		n := need{State: state{"given up on", errored}, What: plural(g.count, "dead letter") + " of " + cmp.Or(g.Saga, g.Effect, string(g.Kind)),
-			Link: v.path("letters/list") + g.query(), Why: upper(g.text), At: v.past(g.latest), Of: needLetter, Count: g.count}
+			Link: v.path("letters/list") + g.query(), Why: upper(g.says()), At: v.past(g.latest), Of: needLetter, Count: g.count}
 		if g.holds > 0 {
 			n.Why = strings.TrimRight(n.Why, ".") + "; " + plural(g.holds, "instance") + " stopped by it"
 		}
