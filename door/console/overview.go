@@ -108,15 +108,15 @@ type nothing struct{}
 
 // home leads to the first context that one may look at.
 func (v *visit) home() error {
-	list, err := call(v, api.ContextList, api.ListContextsParams{Limit: 1})
+	list, err := call(v, api.ContextList, api.ListContextsParams{Limit: contextsMost})
 	if err != nil {
 		return err
 	}
-	if len(list.Contexts) == 0 {
-		v.render(nethttp.StatusOK, page{Title: "No context", Body: nothing{}})
-		return nil
+	if i := slices.IndexFunc(list.Contexts, v.seesInto); i >= 0 {
+		return v.redirect(Path + "c/" + contextName(list.Contexts[i]) + "/")
 	}
-	return v.redirect(Path + "c/" + contextName(list.Contexts[0]) + "/")
+	v.render(nethttp.StatusOK, page{Title: "No context", Body: nothing{}})
+	return nil
 }
 
 func (v *visit) overviewPage() error {

@@ -112,7 +112,7 @@ func (v *visit) complete(p *page) error {
 	}
 	p.Node.Durability, p.Node.Away = info.Durability, cmp.Or(info.BoardError, info.StreamError, info.ArchiveError)
 	list, err := call(v, api.ContextList, api.ListContextsParams{Limit: contextsMost})
-	p.Contexts = list.Contexts
+	p.Contexts = slices.DeleteFunc(list.Contexts, func(c domain.Tenant) bool { return !v.seesInto(c) })
 	return err
 }
 

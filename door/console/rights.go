@@ -125,23 +125,70 @@ func (v *visit) revokeRoleOf() error {
 	return v.did(to, said, err)
 }
 
+// seesInto reports whether who looks may look at what is in a context: the operator knows of all there are.
+func (v *visit) seesInto(c domain.Tenant) bool {
+	return len(rolesIn(c, v.who.Actor)) > 0 || v.who.Permits(c, api.JobList.Right, false, api.JobList.Group())
+}
+
+// rolesIn are the roles of an actor in a context.
+func rolesIn(c domain.Tenant, id domain.ActorID) (roles []string) {
+	for _, r := range [...]struct {
+		name string
+		who  []domain.ActorID
+	}{{"admin", c.Admins}, {"executor", c.Executors}, {"reader", c.Readers}} {
+		if slices.Contains(r.who, id) {
+			roles = append(roles, r.name)
+		}
+	}
+	return roles
+}
+
+// actorsNamed is how many actors are named in one place.
+const actorsNamed = 4
+
+// actorsText names actors by their numbers.
+func actorsText(ids []domain.ActorID) string {
+	var names []string
+	for _, id := range ids[:min(len(ids), actorsNamed)] {
+		names = append(names, strconv.Itoa(int(id)))
+	}
+	text := "actor " + strings.Join(names, ", ")
+	switch {
+	case len(ids) == 0:
+		return ""
+	case len(ids) > actorsNamed:
+		return "actors " + strings.Join(names, ", ") + " and " + strconv.Itoa(len(ids)-actorsNamed) + " more"
+	case len(ids) > 1:
+		return "actors " + strings.Join(names, ", ")
+	}
+	return text
+}
+
 func (v *visit) contextsPage() error {
 	q := v.r.URL.Query()
 	list, err := call(v, api.ContextList, api.ListContextsParams{Cursor: q.Get("cursor"), Limit: pageRows})
 	if err != nil {
 		return err
 	}
-	t := table{Name: "Contexts", Head: []column{{"Context", "name"}, {"Number", "num"}, {"Admins", "num"}, {"Executors", "num"}, {"Readers", "num"},
+	t := table{Name: "Contexts", Head: []column{{"Context", "name"}, {"Number", "num"}, {"You are", ""}, {"Admins", ""}, {"Executors", ""}, {"Readers", ""},
 		{"Runs at most", "num"}, {"Scripts are", ""}, {"Archives", ""}, {"Made", ""}}}
 	for _, c := range list.Contexts {
 		link := Path + "c/" + contextName(c) + "/rights"
-		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{linkTo(contextName(c), link), number(int64(c.ID)), countOf(int64(len(c.Admins))),
-			countOf(int64(len(c.Executors))), countOf(int64(len(c.Readers))),
+		name := linkTo(contextName(c), link)
+		if !v.seesInto(c) {
+			link, name = "", words(contextName(c))
+		}
+		t.Rows = append(t.Rows, row{Link: link, Cells: []entry{name, number(int64(c.ID)), words(strings.Join(rolesIn(c, v.who.Actor), ", ")),
+			words(actorsText(c.Admins)), words(actorsText(c.Executors)), words(actorsText(c.Readers)),
 			countOf(int64(c.MaxRunning)), words(cmp.Or(string(c.Isolation), "as the node does")), words(cmp.Or(string(c.Archives),
 				"all")), when(v.past(int64(c.CreatedAt) * 1000))}})
 	}
+	intro := "The contexts in which you have a role."
+	if v.who.Actor == domain.Operator {
+		intro = "All contexts. What is in one is for those who have a role there; you give yourself one with `ramet context grant`."
+	}
 	return v.rightsPage("Contexts", nil, "ramet context list", &listBody{Tables: []table{t}, Pager: v.pagerOf("rights/contexts", q, list.Next),
-		Intro: "The contexts in which you have a role.", None: "You have a role in no context.",
+		Intro: intro, None: "You have a role in no context.",
 		Links: v.toMake(v.mayOnNode(api.ContextCreate.Operation), "New context", "rights/contexts/new")})
 }
 

@@ -31,6 +31,20 @@ func TestRolesAreGivenAndRevoked(t *testing.T) {
 	other.has(other.get(200, path("rights/contexts")), `href="/console/c/7/rights"`, "ramet context list")
 }
 
+// TestTheOperatorIsNotLedIntoContextsOfOthers: it knows of them all, and sees into those in which it has a role.
+func TestTheOperatorIsNotLedIntoContextsOfOthers(t *testing.T) {
+	r := newRig(t)
+	do(r, domain.Operator, api.ContextCreate, api.CreateContextParams{Tenant: domain.Tenant{ID: 900, Admins: []domain.ActorID{domain.Operator}}})
+	b := r.as(domain.Operator)
+	a := b.get(200, "c/900/rights/contexts")
+	b.has(a, "All contexts.", `href="/console/c/900/rights"`, "actor 10", "admin")
+	b.hasNot(a, `href="/console/c/7/`)
+	b.hasNot(b.get(200, "c/900/search?q=7"), `href="/console/c/7/"`)
+	if a := b.get(200, ""); a.Request.URL.Path != "/console/c/900/" {
+		t.Errorf("it begins at %s", a.Request.URL.Path)
+	}
+}
+
 func TestActorsAreForTheOperator(t *testing.T) {
 	r := newRig(t)
 	do(r, domain.Operator, api.ContextCreate, api.CreateContextParams{Tenant: domain.Tenant{ID: 1, Admins: []domain.ActorID{domain.Operator}}})

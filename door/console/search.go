@@ -116,7 +116,7 @@ func (v *visit) placeHits(q string) (hits []hit) {
 		return hits // what cannot be asked is not found
 	}
 	for _, t := range list.Contexts {
-		if matches(q, "context", contextName(t)) {
+		if v.seesInto(t) && matches(q, "context", contextName(t)) {
 			hits = append(hits, hit{"context", contextName(t), "", Path + "c/" + contextName(t) + "/"})
 		}
 	}
