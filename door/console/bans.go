@@ -161,7 +161,34 @@ func (v *visit) setBan() error {
 		}
 	}
 	_, err := call(v, api.BanSet, api.BanParams{In: v.tenant.ID, BanInput: in})
-	return v.did(v.path("operate/bans"), "It is held up: "+domain.PlainText(in.BanScope.Words(), 300)+".", err)
+	return v.did(v.path("operate/bans"), "It is held up: "+v.bannedText(in.BanScope)+"."+v.notYetThere(in.BanScope), err)
+}
+
+// bannedText is a scope in a sentence.
+func (v *visit) bannedText(s domain.BanScope) string {
+	if s.Kind == domain.BanContext {
+		return "context " + contextName(v.tenant)
+	}
+	return string(s.Kind) + " " + domain.PlainText(s.Name, 300)
+}
+
+// notYetThere says of a ban that it holds up what nobody knows: a name may be wrong. "" where it is there.
+func (v *visit) notYetThere(s domain.BanScope) string {
+	var err error
+	switch s.Kind {
+	case domain.BanBlueprint:
+		_, err = call(v, api.BlueprintShow, api.BlueprintParams{Context: v.tenant.ID, Name: s.Name})
+	case domain.BanRoutine:
+		name := s.Name
+		if instance := instanceName.FindStringSubmatch(name); instance != nil {
+			name = instance[1]
+		}
+		_, err = call(v, api.RoutineShow, api.RoutineParams{Context: v.tenant.ID, Name: name})
+	}
+	if notThere(err) {
+		return " There is no " + string(s.Kind) + " of that name now: look whether it is the right one."
+	}
+	return ""
 }
 
 func (v *visit) liftBan() error {

@@ -2,8 +2,10 @@ package console
 
 import (
 	"cmp"
+	"maps"
 	nethttp "net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,18 +37,26 @@ func bulkState(b *domain.Bulk) state {
 	return state{string(b.Status), waiting}
 }
 
-// bulkOf says to what it is done: as people write it on the command line.
+// bulkOf says to what it is done: what was asked for, by its names.
 func bulkOf(b *domain.Bulk) string {
 	filter, err := url.ParseQuery(b.Filter)
 	if err != nil {
 		return b.Filter // of a node of another version
 	}
-	names := make([]string, 0, len(filter))
-	for name := range filter {
-		names = append(names, name)
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(filter)) {
+		value := filter.Get(name)
+		switch flag := instantFlags[name]; {
+		case value == "":
+			continue
+		case flag != "":
+			ms, _ := strconv.ParseInt(value, 10, 64) // what is no number has been refused
+			parts = append(parts, flag+" "+momentOf(ms, time.UnixMilli(ms)).Exact)
+		default:
+			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+value)
+		}
 	}
-	all := manyList{filters: names}
-	return strings.Join(all.flags(filter), " ")
+	return strings.Join(parts, "; ")
 }
 
 // bulkTotal is how many it found.

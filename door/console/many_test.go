@@ -124,8 +124,9 @@ func TestAllThatAFilterFindsIsDealtWith(t *testing.T) {
 	if done.Done != n || done.Failed != 0 || !strings.Contains(done.Filter, "failed=true") {
 		t.Errorf("got %+v, want %d flows started again", done, n)
 	}
-	b.has(b.get(200, path("bulk/%d", done.ID)), "5 of 5 done.", "--blueprint failing", "<progress")
-	b.has(b.get(200, path("operate/bulk")), "flow.retry", "--blueprint failing")
+	b.has(b.get(200, path("bulk/%d", done.ID)), "5 of 5 done.", "blueprint: failing; ", "status: error", "<progress")
+	b.has(b.get(200, path("operate/bulk")), "flow.retry", "blueprint: failing")
+	b.hasNot(b.get(200, path("operate/bulk")), "--blueprint")
 }
 
 func TestABulkOperationIsCancelled(t *testing.T) {

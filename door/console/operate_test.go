@@ -76,7 +76,8 @@ func TestABanIsSetAndLifted(t *testing.T) {
 		"Lift 1 ban", "in 59 m")
 	b.has(b.post(200, path("operate/bans/set"), "kind", "saga", "name", "x", "level", "occupy", "reason", "y"), "This was not done")
 	b.has(b.post(200, path("operate/bans/set"), "kind", "context", "level", "pick", "reason", "y", "for", "until it is lifted"),
-		"It is held up: context", "2 things are held up")
+		"It is held up: context 7.", "2 things are held up")
+	b.has(a, "There is no blueprint of that name now")
 	other := r.as(reader)
 	other.has(other.get(200, path("operate/bans")), "the target is down")
 	other.hasNot(other.get(200, path("operate/bans")), `method="post" action="/console/c/7/`)
