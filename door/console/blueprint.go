@@ -40,7 +40,10 @@ func (v *visit) blueprintPage() error {
 	if stored.Summary != "" {
 		b.Facts = append([]fact{{Name: "what for", Text: stored.Summary}}, b.Facts...)
 	}
-	if v.mayRewrite(&stored) == nil {
+	switch mine := v.mayRewrite(&stored) == nil; {
+	case mine && hidden(editable(stored)):
+		b.Facts = append(b.Facts, fact{Name: "to edit", Text: "its file, for it has characters that cannot be seen: an editor in a browser would hide them from you"})
+	case mine:
 		b.Links = []crumb{{"Edit", v.path("blueprint/edit") + with("name", name)}}
 	}
 	at := func(key string) string {

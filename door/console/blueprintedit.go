@@ -90,13 +90,18 @@ func (v *visit) editBlueprint() error {
 			return err
 		}
 		base = stored.Version
-		stored.Blueprint.Version = 0 // the next
-		text = string(blueprint.YAML(&stored.Blueprint))
+		text = editable(stored)
 		if hidden(text) {
 			return domain.Invalidf("blueprint %q has characters that cannot be seen, which an editor in a browser would hide from you; edit its file", name)
 		}
 	}
 	return v.editor(&editorBody{Name: name, Text: text, Base: base}, nil)
+}
+
+// editable is the text of a blueprint that an editor begins with: its version is the next, which is not said.
+func editable(stored domain.StoredBlueprint) string {
+	stored.Blueprint.Version = 0
+	return string(blueprint.YAML(&stored.Blueprint))
 }
 
 // hidden reports whether a line of a text has characters that cannot be seen, or that

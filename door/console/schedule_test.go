@@ -403,6 +403,8 @@ func TestHostileTextsInSchedulesAndBlueprints(t *testing.T) {
 		harmless(t, b.post(statusAny, path("schedule/pause"), "name", text))
 	}
 	b.has(b.get(400, path("blueprint/edit?name=hostile")), "cannot be seen")
+	b.hasNot(b.get(200, path("blueprint?name=hostile")), "blueprint/edit?name=hostile") // it is not offered, and says why
+	b.has(b.get(200, path("blueprint?name=hostile")), "cannot be seen")
 }
 
 // What the form says of what is typed is what would come of it: no number that it does not
