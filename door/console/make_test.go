@@ -52,6 +52,13 @@ func TestASchedulesFormShowsItsTimesBeforeItIsMade(t *testing.T) {
 			t.Errorf("%v: field %s is not blamed: %s", c.form, c.field, mainOf(a.text))
 		}
 	}
+	a = b.post(400, form, "name", "9 lives", "cron", "99 * * * *", "zone", "Mars/Base", "every", "7", "at", "yesterday", "act", "make")
+	for _, field := range []string{"name", "blueprint", "cron", "zone", "every", "at"} {
+		b.has(a, `class="below fault" id="about-`+field+`"`) // all at once
+	}
+	a = b.post(400, form, "name", "night", "blueprint", "nightly", "cron", "0 2 * * *", "every", "1h", "act", "make")
+	b.has(a, `class="below fault" id="about-every"`, "in one way alone")
+	b.hasNot(a, `class="below fault" id="about-at"`)
 	good := []string{"name", "night", "blueprint", "nightly", "every", "1h", "act", "make"}
 	b.has(b.post(200, form, good...), "The schedule night is made: it comes next in")
 	b.has(b.post(400, form, good...), `id="about-name"`, "is there already")

@@ -150,6 +150,10 @@ func TestARoutineIsMadeChangedRunPausedAndDeleted(t *testing.T) {
 		"parrots")
 	b.has(b.post(400, path("routines/new"), "name", "sync", "script_type", "words", "script", "say x", "scale", "101", "act", "make"), "want a number up to 100")
 	b.has(b.post(400, path("routines/new"), "act", "make"), "say what it is called", "say what is run")
+	all := b.post(400, path("routines/new"), "name", "a b", "script_type", "c d", "every", "5 parrots", "priority", "99", "act", "make")
+	for _, field := range []string{"name", "script_type", "script", "every", "priority"} {
+		b.has(all, `class="below fault" id="about-`+field+`"`) // at once
+	}
 	b.has(b.post(200, path("routines/new"), "name", "sync", "script_type", "words", "script", "say <i>\r\nsay b", "every", "5m", "params", "table=orders"),
 		"whose first round begins at once")
 	made := b.post(200, path("routines/new"), "name", "sync", "script_type", "words", "script", "say <i>\r\nsay b", "every", "5m", "params", "table=orders",

@@ -157,10 +157,31 @@ func checkRoutine(r *domain.Routine, faults wrongs) error {
 			faults.add(at(f.name, domain.Invalidf("%s", f.say)))
 		}
 	}
+	faults.each(r)
 	if len(faults) == 0 {
 		faults.add(ofTheForm(r.Validate()))
 	}
 	return faults.all()
+}
+
+// each adds what is wrong with each field of a routine by itself, for a check of the whole says the first alone.
+func (w *wrongs) each(r *domain.Routine) {
+	alone := func(field string, change func(one *domain.Routine)) {
+		if w.at(field) {
+			return
+		}
+		one := domain.Routine{Name: "it", ScriptType: "it", Script: "it"}
+		change(&one)
+		w.add(at(field, ofTheForm(one.Validate())))
+	}
+	alone("name", func(one *domain.Routine) { one.Name = r.Name })
+	alone("script_type", func(one *domain.Routine) { one.ScriptType = r.ScriptType })
+	alone("script", func(one *domain.Routine) { one.Script = r.Script })
+	alone("every", func(one *domain.Routine) { one.Every = r.Every })
+	alone("scale", func(one *domain.Routine) { one.Scale = r.Scale })
+	alone("params", func(one *domain.Routine) { one.Params = r.Params })
+	alone("timeout", func(one *domain.Routine) { one.Timeout = r.Timeout })
+	alone("priority", func(one *domain.Routine) { one.Priority = r.Priority })
 }
 
 // routineValues are what the fields of the form have for a routine.

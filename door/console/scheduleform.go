@@ -10,6 +10,7 @@ import (
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/blueprint"
+	"github.com/ramet-run/ramet/clockwork/timetable"
 	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/service"
 )
@@ -239,7 +240,8 @@ func (v *visit) foresee(b *makeBody, s *domain.Schedule, faults wrongs, taken fu
 	if s.Blueprint == "" {
 		faults.add(at("blueprint", domain.Invalidf("say of which blueprint it makes flows")))
 	}
-	if !faults.at("cron", "every", "at") { // of times that cannot be read there is no more to say
+	faults.times(s)
+	if !faults.at("cron", "zone", "every", "at") { // of times that cannot be read there is no more to say
 		faults.add(v.foreseeTimes(b, &named))
 	}
 	if s.Blueprint != "" {
@@ -253,6 +255,40 @@ func (v *visit) foresee(b *makeBody, s *domain.Schedule, faults wrongs, taken fu
 		faults.add(taken(s.Name))
 	}
 	return faults.all()
+}
+
+// times adds what is wrong with each way to say when, by itself: who mends one field is not told of the next after that.
+func (w *wrongs) times(s *domain.Schedule) {
+	alone := func(field string, times domain.Schedule) {
+		if w.at(field) {
+			return
+		}
+		times.Name, times.Blueprint = "it", "it"
+		_, err := timetable.New(&times)
+		w.add(at(field, ofTheForm(err)))
+	}
+	var ways []string
+	if s.Cron != "" {
+		ways = append(ways, "cron")
+		alone("cron", domain.Schedule{Cron: s.Cron})
+	}
+	if s.Zone != "" {
+		alone("zone", domain.Schedule{Cron: "0 0 * * *", Zone: s.Zone})
+	}
+	if s.Every != 0 || w.at("every") {
+		ways = append(ways, "every")
+		if s.Every != 0 {
+			alone("every", domain.Schedule{Every: s.Every})
+		}
+	}
+	if len(s.At) > 0 {
+		ways = append(ways, "at")
+	}
+	for _, way := range ways[min(1, len(ways)):] {
+		if !w.at(way) {
+			w.add(at(way, domain.Invalidf("say when in one way alone: by cron, every so often, or at single times")))
+		}
+	}
 }
 
 // foreseeTimes shows the next times.
