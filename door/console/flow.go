@@ -147,8 +147,8 @@ func (v *visit) flowPage() error {
 		pg.Crumbs = append(pg.Crumbs, crumb{f.Blueprint, v.path("flows") + query("blueprint", f.Blueprint)})
 	}
 	pg.Crumbs = append(pg.Crumbs, crumb{strconv.Itoa(int(p.Flow)), ""})
-	if !f.Final() {
-		pg.Follow = followFlow(&f)
+	if pg.Follow = followFlow(&f); f.Final() {
+		pg.Follow.ended(v.since(f.FinishedMs))
 	}
 	v.render(nethttp.StatusOK, pg)
 	return nil

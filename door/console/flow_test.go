@@ -32,7 +32,6 @@ func TestAFlowThatFailedSaysWhatAndOffersToMendIt(t *testing.T) {
 	a := b.get(200, path("flows/%d", id))
 	b.has(a, "nightly t", "Step sales failed", "shop does not answer (exit code 3)", "Retry", "Accept sales", "ramet flow retry 1 --failed --context 7",
 		`<title>sales: failed`, `class="node failed chosen"`, `<title>report: skipped`, "phase 1", "copy as command", "ramet flow show 1 --context 7")
-	b.hasNot(a, "data-live") // nothing is to come
 	for tab, want := range map[string]string{"gantt": "stretch failed", "steps": ">shard</td>", "logs": "shop does not answer",
 		"logs&by=time": "In the order of time</b>", "data": "2026-11-20", "history": "submitted the flow"} {
 		b.has(b.get(200, path("flows/%d?tab=%s", id, tab)), want, `aria-current="page"`)

@@ -53,6 +53,8 @@ type jobLog struct {
 	Download       string
 	// AtEnd says that the last lines are what people come for.
 	AtEnd bool
+	// Of names the log as it is followed, with the attempt that is the last one: a log that had ended goes on where that is another.
+	Of string
 	// Stream has the lines that are still to come, from the one behind the last; "" where
 	// none will.
 	Stream string
@@ -106,8 +108,8 @@ func (v *visit) jobPage() error {
 	if j.Phase() == domain.PhaseRunning {
 		pg.Breaks = Target{FaultOfJob, v.tenant.ID, p.Key().String()}
 	}
-	if !j.Final() {
-		pg.Follow = follows(service.Change{Noun: "job", Key: p.Key().String()})
+	if pg.Follow = follows(service.Change{Noun: "job", Key: p.Key().String()}); j.Final() {
+		pg.Follow.ended(v.since(j.FinishedMs))
 	}
 	v.render(nethttp.StatusOK, pg)
 	return nil
@@ -419,7 +421,7 @@ func (v *visit) findInLog(p api.JobParams, j *domain.Job, l *jobLog) error {
 // jobLog reads a page of a job's log: that of the address, else the last of a job that lives, which is followed, or
 // that went wrong, as it says there why, and the first of one that ended well.
 func (v *visit) jobLog(p api.JobParams, j *domain.Job) (*jobLog, error) {
-	l := &jobLog{Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID), Here: v.path("jobs/%d/%d", p.Caller, p.ID),
+	l := &jobLog{Of: v.path("jobs/%d/%d/log?attempt=%d", p.Caller, p.ID, j.Attempt), Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID), Here: v.path("jobs/%d/%d", p.Caller, p.ID),
 		Find: domain.CutText(v.r.FormValue("find"), maxQuery)}
 	if strings.TrimSpace(l.Find) != "" { // blanks before and behind are looked for, too
 		return l, v.findInLog(p, j, l)
@@ -434,8 +436,8 @@ func (v *visit) jobLog(p api.JobParams, j *domain.Job) (*jobLog, error) {
 	if l.AtEnd || asked == "" && !j.Final() {
 		wanted.Limit, wanted.Tail = logPage, logPage
 	}
-	if v.piece != nil && asked == "" { // it is followed in the browser, which leaves it as it is
-		l.Parts, l.Stream = partsOf(nil, nil, j.Attempt), v.path("jobs/%d/%d/log", p.Caller, p.ID)
+	if v.piece != nil && asked == "" { // the browser has it, and leaves it as it is
+		l.Parts = partsOf(nil, nil, j.Attempt)
 		return l, nil
 	}
 	page, err := call(v, api.JobLogs, wanted)

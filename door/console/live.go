@@ -61,6 +61,13 @@ func follows(things ...service.Change) *follow {
 	return f
 }
 
+// ended is what a page goes on to follow of a thing that has ended, and since when: somebody else may start it again, or
+// delete it. By itself only its age grows, so the page is made ever less often.
+func (f *follow) ended(since time.Duration) *follow {
+	f.every = min(max(f.every, since/20), time.Minute)
+	return f
+}
+
 // lists is what a page follows that lists things. Without nouns it looks by itself.
 func lists(nouns ...string) *follow {
 	return &follow{every: 5 * time.Second, pause: pageRests, nouns: nouns}

@@ -83,17 +83,40 @@ func TestAFlowIsFollowed(t *testing.T) {
 	f.until("Step x runs.")
 	close(r.gate)
 	f.until("succeeded")
-	for f.next() {
-	}
-	if f.last != "end" {
-		t.Errorf("it ended with %s", f.last)
-	}
 	got := strings.Join(f.lines, "\n")
 	page := r.as(reader).get(200, path("flows/%d", id))
 	for _, line := range []string{"<title>x: succeeded", "<h1>a t</h1>"} {
 		if !strings.Contains(got, line) || !strings.Contains(page.text, line) {
 			t.Errorf("the page and what followed it are not both with %q", line)
 		}
+	}
+}
+
+// TestWhatHasEndedIsFollowed: somebody else may start it again, or delete it.
+func TestWhatHasEndedIsFollowed(t *testing.T) {
+	r := newRig(t)
+	id, job := r.flow("name: a\nsteps: [{name: x, script: \"gate\\nfail\", script_type: words}]"), r.job("gate\nfail")
+	r.gate <- struct{}{}
+	r.gate <- struct{}{}
+	r.ended(id)
+	f, end := r.followPage(admin, path("flows/%d", id)[len("c/7/"):])
+	defer end()
+	f.until("failed")
+	j, end := r.followPage(admin, path("jobs/%d/%d", job.Caller, job.ID)[len("c/7/"):])
+	defer end()
+	j.until("Retry the job")
+	do(r, admin, api.FlowRetry, api.RetryFlowParams{FlowParams: api.FlowParams{Context: 7, Flow: id}, Failed: true})
+	f.until("Step x runs.")
+	do(r, admin, api.JobRetry, job)
+	j.until("Cancel the job")
+	j.until("attempt=2")
+	close(r.gate)
+	r.ended(id)
+	do(r, admin, api.FlowDelete, api.DeleteFlowParams{FlowParams: api.FlowParams{Context: 7, Flow: id}})
+	for f.next() {
+	}
+	if text := strings.Join(f.lines, "\n"); f.last != "end" || !strings.Contains(text, "There is no such thing") {
+		t.Errorf("a flow that was deleted ended with %s: %s", f.last, text)
 	}
 }
 

@@ -41,6 +41,9 @@ func momentOf(ms int64, now time.Time) moment {
 		Clock: t.Format("15:04:05.000"), ISO: t.UTC().Format("2006-01-02T15:04:05.000Z")}
 }
 
+// since is how long ago an instant is, in Unix milliseconds.
+func (v *visit) since(ms int64) time.Duration { return v.now.Sub(time.UnixMilli(ms)) }
+
 // farOff is how far an instant is: of ten minutes and more nobody wants the seconds.
 func farOff(d time.Duration) string {
 	if d >= 10*time.Minute && d < time.Hour {

@@ -90,7 +90,7 @@ func TestASagaWithItsInstances(t *testing.T) {
 	r.stands("ann", "shipped")
 	a = b.get(200, path("sagas/order/instance?id=ann"))
 	b.has(a, "ended, succeeded")
-	b.hasNot(a, "data-live", "Pause")
+	b.hasNot(a, "Pause")
 }
 
 func TestAnInstanceIsFollowed(t *testing.T) {
@@ -98,16 +98,17 @@ func TestAnInstanceIsFollowed(t *testing.T) {
 	do(r, admin, api.SagaApply, api.ApplySagaParams{Context: 7, Text: order, File: "order.yaml"})
 	r.publish("ben", "Placed")
 	r.stands("ben", "open")
-	events, end := r.follow(reader, livePath("sagas/order/instance?id=ben"))
+	f, end := r.followPage(reader, "sagas/order/instance?id=ben")
 	defer end()
-	<-events
+	f.until("order")
 	r.publish("ben", "Shipped")
-	for e := range events {
-		if e[0] == "end" {
-			return
-		}
+	f.until("ended, succeeded")
+	do(r, admin, api.SagaDelete, api.DeleteSagaParams{Context: 7, Name: "order"})
+	for f.next() {
 	}
-	t.Error("it never ended")
+	if text := strings.Join(f.lines, "\n"); f.last != "end" || !strings.Contains(text, "There is no such thing") {
+		t.Errorf("an instance that was deleted ended with %s: %s", f.last, text)
+	}
 }
 
 func TestWhoSteersASaga(t *testing.T) {

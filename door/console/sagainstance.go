@@ -149,9 +149,9 @@ func (v *visit) instancePage() error {
 			pg.Sentence.Next = "a timer comes in " + v.at(x.NextMs).Ago
 		}
 	}
-	if i.Status != domain.SagaEnded {
-		pg.Follow = follows()
-		pg.Follow.instance = ":" + p.Name + ":" + p.Correlation
+	pg.Follow = follows()
+	if pg.Follow.instance = ":" + p.Name + ":" + p.Correlation; i.Status == domain.SagaEnded {
+		pg.Follow.ended(v.since(i.EndedMs))
 	}
 	v.render(nethttp.StatusOK, pg)
 	return nil

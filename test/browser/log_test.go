@@ -26,6 +26,11 @@ const again = `jobs:
   - {script_type: rhai, retries: 1, retry: {delay: 1}, script: 'print("begun at the first shop"); throw "shop 3 does not answer";'}
 `
 
+// fails goes wrong at once.
+const fails = `jobs:
+  - {script_type: rhai, script: 'print("begun at the first shop"); throw "shop 3 does not answer";'}
+`
+
 // TestALargeLogIsFollowed holds that a page which follows 1 MiB has a bounded part of it at any time, says where
 // the rest is, and finds what is in that.
 func TestALargeLogIsFollowed(t *testing.T) {
@@ -122,6 +127,65 @@ return l.scrollHeight - l.clientHeight - l.scrollTop; })()`); at < 100 {
 	b.Until(fmt.Sprintf(`location.hash === "#L%d" && document.readyState === "complete" && !!document.querySelector("#L%[1]d")`, first-1))
 	b.Until(fmt.Sprintf(`(() => { const l = document.querySelector("#L%d").getBoundingClientRect(), g = document.querySelector(".log").getBoundingClientRect();
 		return l.top >= g.top && l.bottom <= g.bottom && l.bottom <= innerHeight; })()`, first-1))
+}
+
+// stages writes 1,500 lines, and 3,000 more once it may.
+const stages = `jobs:
+  - script_type: rhai
+    script: |
+      for i in 0..1500 { print(` + "`line ${i} of 4500`" + `); }
+      wait("go");
+      for i in 1500..4500 { print(` + "`line ${i} of 4500`" + `); }
+      wait("end");
+`
+
+// TestALineThatOneReadsStays: who has left the end of a log keeps the lines that are there, however many come, and what
+// was found in them. The newer ones come when they are asked for.
+func TestALineThatOneReadsStays(t *testing.T) {
+	b, n := chromiumtest.Start(t), startNode(t)
+	n.run("job", "submit", n.file(stages))
+	base := n.signIn(b)
+	b.See(1280, 800, "light")
+	visit(b, base+"c/1/jobs/1/1", "line 1499 of")
+	chromiumtest.Eval[any](b, `document.querySelector(".log").scrollTop = 200`)
+	b.Until(`!document.querySelector("[data-follow]").checked`)
+	b.Do(chromedp.SendKeys("[data-find]", "line 7 of"))
+	b.Until(`document.querySelector(".found").innerText === "1 line"`)
+	const at = `document.querySelector("#L8").getBoundingClientRect().top`
+	before := chromiumtest.Eval[float64](b, at)
+	n.run("job", "signal", "job:1:1", "go")
+	b.Until(`parseInt(document.querySelector(".newer:not([hidden]) button")?.innerText) >= 3000`)
+	if !chromiumtest.Eval[bool](b, `!!document.querySelector("#L8.hit")`) {
+		t.Fatal("the line that was found is gone")
+	}
+	if after := chromiumtest.Eval[float64](b, at); after != before {
+		t.Errorf("the line that one reads went from %v to %v", before, after)
+	}
+	if lines := chromiumtest.Eval[int](b, `document.querySelectorAll(".log .line").length`); lines != 2000 {
+		t.Errorf("the page has %d lines, want 2000", lines)
+	}
+	n.accessible(b, "a log with newer lines")
+	b.Do(chromedp.Click(".newer button"))
+	b.Until(`document.querySelector(".log").innerText.includes("line 4499 of") && document.querySelector(".newer").hidden`)
+	b.Until(`document.querySelector(".found").innerText === "0 lines"`) // it went, and nothing is told that points to it
+	if at := chromiumtest.Eval[float64](b, `(() => { const l = document.querySelector(".log");
+return l.scrollHeight - l.clientHeight - l.scrollTop; })()`); at > 40 {
+		t.Errorf("the end is %.0f pixels below after it was asked for", at)
+	}
+}
+
+// TestALogGoesOnAfterARetry: a page that was opened when all had ended shows what comes.
+func TestALogGoesOnAfterARetry(t *testing.T) {
+	b, n := chromiumtest.Start(t), startNode(t)
+	n.run("job", "submit", n.file(fails))
+	base := n.signIn(b)
+	for _, attempt := range []string{"attempt 2", "attempt 3"} { // of a page that had a stream, and lost it, too
+		visit(b, base+"c/1/jobs/1/1", "Retry")
+		n.run("job", "retry", "job:1:1")
+		b.Until(`document.querySelector(".log").innerText.includes("` + attempt + `")`)
+		b.Until(`document.querySelector(".log").lastElementChild.innerText.includes("begun at the first shop")`)
+		b.Until(`document.querySelector("h1").parentElement.innerText.includes("failed")`)
+	}
 }
 
 // TestALogIsFoldedByAttempts: the last one is open, another opens by a click or because a hit is in it, and one that

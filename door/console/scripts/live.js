@@ -18,7 +18,13 @@
 			if (from.data !== to.data) from.data = to.data;
 			return;
 		}
-		if (from.matches("input,textarea,select,[data-log],[data-own]")) return; // what is typed, a log that follows by itself, and what scripts fill
+		if (from.matches("input,textarea,select,[data-own]")) { // what is typed, and what scripts fill: of a log that goes on they are told
+			if (from.matches(".log") && from.dataset.goes !== to.dataset.goes) {
+				from.dataset.goes = to.dataset.goes;
+				from.dispatchEvent(new Event("goes-on"));
+			}
+			return;
+		}
 		if (from.matches(".fresh+.scroll tbody")) gather(from, to);
 		if (!("zoomed" in from.dataset)) attributes(from, to); // its size is the reader's
 		let at = from.firstChild;
