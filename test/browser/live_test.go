@@ -94,6 +94,43 @@ func TestNewRowsPushNothing(t *testing.T) {
 	}
 }
 
+// TestRowsThatArePushedOffStay until one asks for the new ones: those that are ticked, and the one that has the focus.
+func TestRowsThatArePushedOffStay(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	many := n.file("jobs:\n" + strings.Repeat("  - {script_type: rhai, script: 'print(1);'}\n", 60))
+	n.run("job", "submit", many)
+	base := n.signIn(b)
+	b.See(1280, 844, "light")
+	visit(b, base+"c/1/jobs", "1:60")
+	chromiumtest.Eval[any](b, `(() => { const rows = document.querySelectorAll("tbody tr");
+		rows[1].querySelector("td.pick input").click(); rows[3].querySelector("td.pick input").click(); rows[5].querySelector("a").focus(); })()`)
+	const (
+		shown  = `document.querySelectorAll("tbody tr:not([hidden])").length`
+		ticked = `document.querySelectorAll("tbody :checked").length`
+	)
+	top := chromiumtest.Eval[string](b, `document.querySelector("tbody tr").innerText.split("\t")[0]`)
+	n.run("job", "submit", many)
+	b.Until(`document.querySelector(".fresh:not([hidden]) button")?.innerText === "50+ new"`)
+	if rows, marks := chromiumtest.Eval[int](b, shown), chromiumtest.Eval[int](b, ticked); rows != 50 || marks != 2 {
+		t.Errorf("%d rows are left, of which %d are ticked, want 50 and 2", rows, marks)
+	}
+	if !chromiumtest.Eval[bool](b, `document.activeElement.matches("tbody a")`) {
+		t.Error("the focus is gone")
+	}
+	if got := chromiumtest.Eval[string](b, `document.querySelector("tbody tr:not([hidden])").innerText.split("\t")[0]`); got != top {
+		t.Errorf("the first row is %q, it was %q", got, top)
+	}
+	n.accessible(b, "jobs, with more new ones than a page has")
+	chromiumtest.Eval[any](b, `document.querySelector(".fresh button").click()`)
+	if rows, marks := chromiumtest.Eval[int](b, shown), chromiumtest.Eval[int](b, ticked); rows != 52 || marks != 2 {
+		t.Errorf("after the new ones were asked for there are %d rows, of which %d are ticked, want 52 and 2", rows, marks)
+	}
+	if !chromiumtest.Eval[bool](b, `document.activeElement.matches("tbody tr:first-child a")`) {
+		t.Error("the focus is not with the first of the new ones")
+	}
+}
+
 // TestAnActionSaysWhatItDid, and what it said stays while the page lives, and is gone with the
 // next.
 func TestAnActionSaysWhatItDid(t *testing.T) {

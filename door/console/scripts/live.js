@@ -50,20 +50,27 @@
 	};
 
 	// gather hides the rows of a list that were not there before: nothing is pushed away from
-	// under the eye. They come when one asks for them.
+	// under the eye. They come when one asks for them. Where the page is full, what stands behind
+	// the last row that it still has was pushed off its end, and stays as long.
 	const gather = (from, to) => {
-		const known = new Set([...from.rows].map(mark));
+		const rows = [...from.rows], known = new Set(rows.map(mark)), wanted = new Set([...to.rows].map(mark));
 		for (const row of to.rows) if (!known.has(mark(row))) row.hidden = true;
-		const count = [...to.rows].filter((row) => row.hidden).length + [...from.rows].filter((row) => row.hidden && [...to.rows].some((r) => same(r, row))).length;
+		const count = [...to.rows].filter((row) => row.hidden).length + rows.filter((row) => row.hidden && wanted.has(mark(row))).length;
+		const full = to.closest("main").querySelector(".pager [rel=next]");
+		const end = rows.findLastIndex((row) => wanted.has(mark(row))) + 1;
+		if (full) for (const row of rows.slice(end)) if (!row.hidden) to.appendChild(row.cloneNode(true)).dataset.past = "";
 		const line = from.closest(".scroll").previousElementSibling;
 		line.hidden = !count;
-		line.firstElementChild.textContent = `${count} new`;
+		line.firstElementChild.textContent = `${count}${full && count === wanted.size ? "+" : ""} new`;
 	};
 	document.addEventListener("click", (e) => {
 		const line = e.target.closest(".fresh");
 		if (!line) return;
 		line.hidden = true;
-		for (const row of line.nextElementSibling.querySelectorAll("tr[hidden]")) row.hidden = false;
+		const list = line.nextElementSibling, fresh = [...list.querySelectorAll("tr[hidden]")];
+		for (const row of fresh) row.hidden = false;
+		for (const row of list.querySelectorAll("tr[data-past]:not(:has(:checked))")) row.remove(); // what is ticked is still wanted
+		fresh[0]?.querySelector("a")?.focus(); // the button is gone, and the focus with it
 	});
 
 	const chip = document.getElementById("node-chip");
