@@ -49,6 +49,9 @@ type Config struct {
 	Faults Faults
 	// Sessions are those that an earlier console of this process had. Default: new ones.
 	Sessions *Sessions
+	// Beat is after how long who follows a page that does not change is told that the node is still there: browsers take
+	// it for hung after 25 s without a word. Default: 10s.
+	Beat time.Duration
 	// Now is the time that pages count from. Default: [time.Now].
 	Now func() time.Time
 }
@@ -76,6 +79,7 @@ var _ http.Console = (*Console)(nil)
 func New(cfg Config) *Console {
 	cfg.Audit = cmp.Or[identity.Recorder](cfg.Audit, identity.Discard{})
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	cfg.Beat = cmp.Or(cfg.Beat, 10*time.Second)
 	if cfg.Address == nil {
 		cfg.Address = func() string { return "" }
 	}

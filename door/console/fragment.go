@@ -86,6 +86,17 @@ func (f *fragment) event(has string) api.Event {
 	return api.Event{Name: "whole", ID: f.id, Data: f.whole()}
 }
 
+// nodeEvent is how the node stands, as the chip in the frame says it.
+type nodeEvent struct {
+	Away  bool   `json:"away"`
+	Says  string `json:"says"`
+	Title string `json:"title"`
+}
+
+func (n nodeChip) event() api.Event {
+	return api.Event{Name: "node", Data: nodeEvent{n.Away != "", n.survives(), n.title()}}
+}
+
 // encoded is JSON in which markup stays as it is: what is sent in an event is no page.
 func encoded(v any) json.RawMessage {
 	var b bytes.Buffer

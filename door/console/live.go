@@ -154,8 +154,9 @@ func (w *viewer) visit(ctx context.Context) *visit {
 type piece struct {
 	status int
 	text   []byte
-	why    string  // what went wrong, where something did
-	follow *follow // nil: nothing more changes
+	why    string   // what went wrong, where something did
+	follow *follow  // nil: nothing more changes
+	node   nodeChip // Name "": it was not asked
 }
 
 // look makes the page, as the viewer sees it.
@@ -171,6 +172,15 @@ func (w *viewer) look(ctx context.Context) (piece, error) {
 	return *v.piece, nil
 }
 
+// node says how the node stands, as far as the viewer may know it.
+func (w *viewer) node(ctx context.Context) nodeChip {
+	info, err := w.visit(ctx).info()
+	if err != nil {
+		return nodeChip{} // the page says what is away
+	}
+	return chipOf(w.console.cfg.Node, &info)
+}
+
 // follow shows the page whenever it is another, until it comes to an end or ctx does.
 func (w *viewer) follow(ctx context.Context, emit func(api.Event) error) error {
 	for {
@@ -178,8 +188,9 @@ func (w *viewer) follow(ctx context.Context, emit func(api.Event) error) error {
 		if err != nil {
 			return err
 		}
+		from := time.Now()
 		s := w.console.hub.join(key)
-		err = w.watch(ctx, s, emit)
+		err = w.watch(ctx, s, from, emit)
 		w.console.hub.leave(s)
 		if !errors.Is(err, errOtherClass) {
 			return err
@@ -190,39 +201,59 @@ func (w *viewer) follow(ctx context.Context, emit func(api.Event) error) error {
 // errOtherClass says that the viewer's rights are others than before.
 var errOtherClass = errors.New("the rights have changed")
 
-// watch is follow while the viewer's rights are what they were.
-func (w *viewer) watch(ctx context.Context, s *shown, emit func(api.Event) error) error {
+// watch is follow while the viewer's rights are what they were. What was made before from is not shown: it may be older
+// than what the browser has loaded.
+func (w *viewer) watch(ctx context.Context, s *shown, from time.Time, emit func(api.Event) error) error {
 	same := func() error {
 		if now, err := w.key(ctx); err != nil || now == s.key {
 			return err
 		}
 		return errOtherClass
 	}
-	var told *fragment
+	var told standing
+	beat := time.NewTimer(w.console.cfg.Beat)
+	defer beat.Stop()
 	for {
-		f, changed := s.now()
-		if f != told {
+		now, changed := s.now()
+		if !now.asOf.Before(from) && (now.page != told.page || now.node != told.node) {
 			if err := same(); err != nil {
 				return err
 			}
-			if err := emit(f.event(w.has)); err != nil {
-				return err
+			if now.node != told.node {
+				if err := emit(now.node.event()); err != nil {
+					return err
+				}
 			}
-			if told = f; f.text != "" {
-				w.has = f.id
+			if f := now.page; f != told.page {
+				if err := emit(f.event(w.has)); err != nil {
+					return err
+				}
+				if f.text != "" {
+					w.has = f.id
+				}
+				if f.last {
+					return emit(api.Event{Name: api.EventEnd, Data: struct{}{}})
+				}
 			}
-			if f.last {
-				return emit(api.Event{Name: api.EventEnd, Data: struct{}{}})
-			}
+			told = now
+			beat.Reset(w.console.cfg.Beat)
 			continue
 		}
 		select {
 		case <-changed:
+		case <-beat.C:
+			if err := emit(api.Event{Name: "beat", Data: struct{}{}}); err != nil {
+				return err
+			}
+			beat.Reset(w.console.cfg.Beat)
 		case <-s.turn:
 			if err := s.make(func() (p piece, err error) {
 				// Before, and after: what was made is shown to others of these rights.
 				if err = same(); err == nil {
 					if p, err = w.look(ctx); err == nil {
+						if s.asksNode() {
+							p.node = w.node(ctx)
+						}
 						err = same()
 					}
 				}

@@ -1,14 +1,19 @@
 package console_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ramet-run/ramet/api"
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/service"
 )
 
 // livePath is where a page of context 7 is followed.
@@ -23,6 +28,7 @@ type followed struct {
 	lines  []string
 	id     string
 	last   string // the name of the last event
+	node   string // what was said of the node last
 }
 
 // followPage follows a page of context 7.
@@ -52,6 +58,8 @@ func (f *followed) next() bool {
 	switch f.last = e[0]; f.last {
 	case "whole":
 		f.lines, f.id = strings.Split(data.Text, "\n"), data.ID
+	case "node":
+		f.node = e[1]
 	case "patch":
 		if data.From != f.id {
 			f.Fatalf("a patch of %q came to who has %q", data.From, f.id)
@@ -118,6 +126,63 @@ func TestWhatHasEndedIsFollowed(t *testing.T) {
 	if text := strings.Join(f.lines, "\n"); f.last != "end" || !strings.Contains(text, "There is no such thing") {
 		t.Errorf("a flow that was deleted ended with %s: %s", f.last, text)
 	}
+}
+
+// TestASilentPageSaysThatTheNodeIsThere: nothing else tells a browser from one that hangs.
+func TestASilentPageSaysThatTheNodeIsThere(t *testing.T) {
+	r := newRig(t, func(r *rig, _ *service.Parts) { r.beat = 10 * time.Millisecond })
+	f, end := r.followPage(reader, "operate/bans")
+	defer end()
+	for f.next() && f.last != "beat" {
+	}
+	if f.last != "beat" {
+		t.Errorf("it ended with %s", f.last)
+	}
+}
+
+// TestWhoComesLaterIsShownNothingOlder: a ban tells nobody of itself, and what others look at was made before it.
+func TestWhoComesLaterIsShownNothingOlder(t *testing.T) {
+	r := newRig(t)
+	first, end := r.followPage(admin, "operate/bans")
+	defer end()
+	first.until("Nothing is held up")
+	do(r, admin, api.BanSet, api.BanParams{In: 7, BanInput: api.BanInput{BanScope: domain.BanScope{Kind: domain.BanContext, Context: 7}, Level: domain.BanPick, Reason: "r"}})
+	later, end := r.followPage(admin, "operate/bans")
+	defer end()
+	for len(later.lines) == 0 && later.next() {
+	}
+	if text := strings.Join(later.lines, "\n"); !strings.Contains(text, "is stopped") {
+		t.Errorf("a page that was opened after a ban has become one from before it: %s", text)
+	}
+}
+
+// TestAPageSaysWhenItsNodeIsWholeAgain, and that it is not: it lives as long as what is missing is missing.
+func TestAPageSaysWhenItsNodeIsWholeAgain(t *testing.T) {
+	var away atomic.Pointer[error]
+	r := newRig(t, func(r *rig, p *service.Parts) {
+		p.Board = func(context.Context) error {
+			if err := away.Load(); err != nil {
+				return *err
+			}
+			return nil
+		}
+	})
+	do(r, admin, api.ContextGrant, api.GrantParams{Context: 7, Actor: domain.Operator, Role: domain.Admin})
+	f, end := r.followPage(domain.Operator, "operate/bans")
+	defer end()
+	says := func(want string) {
+		for !strings.Contains(f.node, want) {
+			if !f.next() {
+				t.Fatalf("it ended with %s, and the node was said to be %s", f.last, f.node)
+			}
+		}
+	}
+	says(`"away":false`)
+	err := errors.New("the board is away")
+	away.Store(&err)
+	says(`"title":"the board is away"`)
+	away.Store(nil)
+	says(`"away":false`)
 }
 
 func TestAListIsFollowed(t *testing.T) {

@@ -75,6 +75,10 @@ type nodeChip struct {
 	Away string
 }
 
+func chipOf(name string, info *api.Info) nodeChip {
+	return nodeChip{name, info.Durability, cmp.Or(info.BoardError, info.StreamError, info.ArchiveError)}
+}
+
 // railEntry is a link of the rail at the left.
 type railEntry struct {
 	Name, Link string
@@ -110,7 +114,7 @@ func (v *visit) complete(p *page) error {
 	if err != nil {
 		return err
 	}
-	p.Node.Durability, p.Node.Away = info.Durability, cmp.Or(info.BoardError, info.StreamError, info.ArchiveError)
+	p.Node = chipOf(v.console.cfg.Node, &info)
 	list, err := call(v, api.ContextList, api.ListContextsParams{Limit: contextsMost})
 	p.Contexts = slices.DeleteFunc(list.Contexts, func(c domain.Tenant) bool { return !v.seesInto(c) })
 	return err

@@ -57,6 +57,7 @@ type rig struct {
 	now     func() time.Time
 	archive archive.Archive // of newArchiveRig
 	doors   http.Config     // of the door, beside what the rig sets
+	beat    time.Duration   // of who follows a page
 
 	unserved bool // it has no worker of sagas
 }
@@ -119,7 +120,7 @@ func newRig(t testing.TB, with ...func(r *rig, p *service.Parts)) *rig {
 	}
 	r.api = service.New(parts)
 	r.pages = console.New(console.Config{Node: "n1", Tokens: r.tokens, Address: func() string { return r.server.URL }, Changes: r.api.Changes, Audit: audit,
-		Faults: r.faults, Now: func() time.Time { return r.now() }})
+		Faults: r.faults, Beat: r.beat, Now: func() time.Time { return r.now() }})
 	r.doors.Node, r.doors.Tokens, r.doors.Audit, r.doors.Console = "n1", r.tokens, audit, r.pages
 	r.server = httptest.NewServer(http.New(r.api, r.doors))
 	runner := work.NewRunner(engine, work.RunnerConfig{ID: 1, Owner: "n1/a", Runtimes: []script.Runtime{words{r.gate}}, Grace: time.Millisecond})

@@ -57,6 +57,8 @@ func (h *hub) join(key shownKey) *shown {
 		s.timer = time.AfterFunc(0, s.giveTurn)
 		h.shown[key] = s
 		h.feed(key.tenant).shown[s] = struct{}{}
+	} else {
+		s.again()
 	}
 	s.mu.Lock()
 	s.viewers++
@@ -130,9 +132,11 @@ type shown struct {
 
 	mu      sync.Mutex
 	viewers int
-	current *fragment     // nil: it has not been made yet
+	current standing      // its page is nil: it has not been made yet
 	text    *fragment     // the last that has a text
 	changed chan struct{} // closed when current is another
+	asked   time.Time     // when the node was asked how it stands
+	waited  bool          // somebody has come who waits for one that is made from now on
 	follow  *follow       // nil: it has not been made yet, then every change concerns it
 	made    time.Time
 	took    time.Duration
@@ -143,8 +147,33 @@ type shown struct {
 	missed  bool             // more came than were kept
 }
 
-// now is the page as it is, and what is closed once it is another.
-func (s *shown) now() (*fragment, <-chan struct{}) {
+// standing is a page, and how its node stood, when the making of it began.
+type standing struct {
+	page *fragment
+	node nodeChip
+	asOf time.Time
+}
+
+// asksNode reports whether the node is to be asked, while the page is made, how it stands.
+func (s *shown) asksNode() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.asked) >= againAfter
+}
+
+// again has it made anew for who comes to look and has loaded it a moment ago: nobody tells of all that changes.
+func (s *shown) again() {
+	s.mu.Lock()
+	s.waited = true
+	begun := s.making || s.current.page != nil
+	s.mu.Unlock()
+	if begun {
+		s.hear(nil)
+	}
+}
+
+// now is the page as it is, and what is closed once it was made anew.
+func (s *shown) now() (standing, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current, s.changed
@@ -210,12 +239,15 @@ func (s *shown) dueAt(at time.Time) {
 func (s *shown) make(look func() (piece, error)) error {
 	s.mu.Lock()
 	s.making, s.due = true, time.Time{}
+	waited := s.waited
+	s.waited = false
 	s.mu.Unlock()
 	begun := time.Now()
 	done := false
 	defer func() { // also where a page panics: the others go on
 		s.mu.Lock()
 		s.making = false
+		s.waited = s.waited || waited && !done
 		s.mu.Unlock()
 		if !done {
 			s.giveTurn()
@@ -230,34 +262,38 @@ func (s *shown) make(look func() (piece, error)) error {
 	defer s.mu.Unlock()
 	s.making, s.made = false, time.Now()
 	s.took = s.made.Sub(begun)
+	before := s.current
+	s.current.asOf = begun
 	switch {
 	case err != nil:
-		s.show(away(err.Error()))
+		s.current.page = away(err.Error())
 		s.dueAt(s.made.Add(againAfter))
 	case p.status >= nethttp.StatusInternalServerError:
-		s.show(away(p.why))
+		s.current.page = away(p.why)
 		s.dueAt(s.made.Add(againAfter))
 	default:
 		s.follow = p.follow
 		f := newFragment(p.text, s.text, p.follow == nil)
-		if s.current == nil || s.current.id != f.id || f.last {
-			s.text = f
-			s.show(f)
+		if s.current.page == nil || s.current.page.id != f.id || f.last {
+			s.text, s.current.page = f, f
 		}
 		if p.follow != nil {
 			s.dueAt(s.made.Add(max(p.follow.every, makingPart*s.took)))
 		}
+	}
+	if p.node.Name != "" {
+		s.current.node, s.asked = p.node, s.made
+	}
+	if s.current.node.Away != "" {
+		s.dueAt(s.made.Add(againAfter))
+	}
+	if waited || s.current.page != before.page || s.current.node != before.node {
+		close(s.changed)
+		s.changed = make(chan struct{})
 	}
 	if s.missed || s.concerned(s.pending) {
 		s.dueAfterPause()
 	}
 	s.missed, s.pending = false, nil
 	return nil
-}
-
-// show puts a fragment in place of what was shown. s.mu is held.
-func (s *shown) show(f *fragment) {
-	s.current = f
-	close(s.changed)
-	s.changed = make(chan struct{})
 }

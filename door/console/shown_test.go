@@ -36,8 +36,8 @@ func made(t *testing.T, s *shown, text string) *fragment {
 	if err := s.make(func() (piece, error) { return piece{status: 200, text: []byte(text), follow: follows(flow1)}, nil }); err != nil {
 		t.Fatal(err)
 	}
-	f, _ := s.now()
-	return f
+	now, _ := s.now()
+	return now.page
 }
 
 func TestOneMakesThePageOfAll(t *testing.T) {
@@ -138,8 +138,8 @@ func TestWhoFailsLeavesTheTurnToAnother(t *testing.T) {
 		if err := s.make(func() (piece, error) { return piece{}, domain.Unavailablef("the board is away") }); err != nil {
 			t.Error(err)
 		}
-		if f, _ := s.now(); f.event("x").Name != "away" {
-			t.Errorf("got %v", f.event("x"))
+		if now, _ := s.now(); now.page.event("x").Name != "away" {
+			t.Errorf("got %v", now.page.event("x"))
 		}
 		if f := made(t, s, "a"); f.event("").Name != "whole" {
 			t.Errorf("got %v", f.event(""))

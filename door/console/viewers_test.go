@@ -13,10 +13,26 @@ import (
 	"time"
 
 	"github.com/ramet-run/ramet/api"
+	"github.com/ramet-run/ramet/domain"
 	"github.com/ramet-run/ramet/door/http"
 	"github.com/ramet-run/ramet/internal/budget"
 	"github.com/ramet-run/ramet/service"
 )
+
+// BenchmarkViewersOfWhatHasEnded is what 1,000 who look at a flow that has ended cost in a minute in which nothing happens.
+func BenchmarkViewersOfWhatHasEnded(b *testing.B) {
+	r := newRig(b, func(r *rig, _ *service.Parts) {
+		r.doors = http.Config{Budget: budget.New(budget.Config{Streams: 4000, StreamsPerActor: 4000}, nil)}
+	})
+	id := r.flow("name: a\nsteps: [{name: x, script: fail, script_type: words}]")
+	r.ended(id)
+	look(r, id, 1000, func() {})
+	for b.Loop() {
+		began, used := time.Now(), processor()
+		time.Sleep(time.Minute)
+		b.ReportMetric(100*(processor()-used).Seconds()/time.Since(began).Seconds(), "%core")
+	}
+}
 
 // BenchmarkViewers is what 1,000 and 2,000 who look at one flow cost a node while the flow
 // changes twice a second: processor time as a share of one core, those of the readers in
@@ -32,8 +48,6 @@ func benchmarkViewers(b *testing.B, n int) {
 		r.doors = http.Config{Budget: budget.New(budget.Config{Streams: 4000, StreamsPerActor: 4000}, nil)}
 	})
 	id := r.flow("name: a\nsteps:\n  - {name: look, kind: approval}\n  - {name: x, needs: look, script: say a, script_type: words}\n")
-	who := r.as(reader)
-	who.client.Transport = &nethttp.Transport{MaxConnsPerHost: 0}
 	memory := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -42,24 +56,7 @@ func benchmarkViewers(b *testing.B, n int) {
 	}
 	before := memory()
 	var told atomic.Int64
-	var open sync.WaitGroup
-	for range n {
-		events, end := who.stream(livePath("flows/%d", id))
-		defer end()
-		open.Add(1)
-		go func() {
-			first := true
-			for range events {
-				if first {
-					first = false
-					open.Done()
-					continue
-				}
-				told.Add(1)
-			}
-		}()
-	}
-	open.Wait()
+	look(r, id, n, func() { told.Add(1) })
 	each := float64(memory()-before) / float64(n) / 1024
 	p := api.FlowParams{Context: 7, Flow: id}
 	var took []time.Duration
@@ -83,6 +80,33 @@ func benchmarkViewers(b *testing.B, n int) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Milliseconds()), "ms-to-all")
 	b.ReportMetric(each, "KB/viewer")
+}
+
+// look has n browsers look at a flow, and returns when they see it; told is called at each change.
+func look(r *rig, id domain.FlowID, n int, told func()) {
+	who := r.as(reader)
+	who.client.Transport = &nethttp.Transport{MaxConnsPerHost: 0}
+	var open sync.WaitGroup
+	coming := make(chan struct{}, 50) // who comes waits for a page that is made from then on
+	for range n {
+		open.Add(1)
+		coming <- struct{}{}
+		go func() {
+			events, end := who.stream(livePath("flows/%d", id))
+			r.Cleanup(end)
+			<-coming
+			first := true
+			for range events {
+				if first {
+					first = false
+					open.Done()
+					continue
+				}
+				told()
+			}
+		}()
+	}
+	open.Wait()
 }
 
 // processor is the processor time of this process so far.

@@ -37,6 +37,8 @@ type node struct {
 	data string
 	log  testwait.Log
 	stop func() // by a signal, as a machine does
+	// signal is sent to its process.
+	signal func(syscall.Signal)
 }
 
 func startNode(t testing.TB, more ...string) *node {
@@ -54,6 +56,7 @@ func (n *node) serve(more ...string) {
 	if err := leash.Start(cmd, syscall.SIGKILL); err != nil {
 		n.Fatal(err)
 	}
+	n.signal = func(s syscall.Signal) { _ = cmd.Process.Signal(s) } // it may have ended
 	n.stop = func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = cmd.Wait()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -69,6 +70,35 @@ func TestAPageSaysThatItsNodeIsGone(t *testing.T) {
 	address, _, _ := strings.Cut(strings.TrimPrefix(base, "http://"), "/")
 	n.serve("--listen", address)
 	b.Until(`!!document.querySelector("#proof")`) // nothing was written here that could be lost
+}
+
+// TestAPageSaysThatItsNodeHangs: the connection is there, and nothing comes. The page looks again by itself.
+func TestAPageSaysThatItsNodeHangs(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	base := n.signIn(b)
+	visit(b, base+"c/1/flows", "There is no flow yet")
+	b.Away()
+	n.signal(syscall.SIGSTOP)
+	defer n.signal(syscall.SIGCONT)
+	// Half a second stands for the time after which silence is no good sign.
+	chromiumtest.Eval[any](b, `(() => {
+		const wait = setTimeout;
+		window.setTimeout = (then, ms) => wait(then, ms === 25000 ? 500 : ms);
+		dispatchEvent(new Event("pagehide"));
+		dispatchEvent(new Event("pageshow"));
+	})()`)
+	const stale = `document.querySelector("#node-chip .stale").hidden`
+	b.Until("!" + stale)
+	if title := chromiumtest.Eval[string](b, `document.querySelector("#node-chip").title`); strings.Contains(title, "answers") {
+		t.Errorf("the chip of a node that hangs says %q", title)
+	}
+	chromiumtest.Eval[any](b, `window.setTimeout = (then, ms) => 0`) // what comes is not held against half a second any more
+	n.signal(syscall.SIGCONT)
+	b.Until(stale)
+	if title := chromiumtest.Eval[string](b, `document.querySelector("#node-chip").title`); !strings.Contains(title, "answers") {
+		t.Errorf("the chip of a node that goes on says %q", title)
+	}
 }
 
 // TestNewRowsPushNothing: the rows that one looks at stay where they are until one asks for

@@ -74,10 +74,11 @@
 	});
 
 	const chip = document.getElementById("node-chip");
+	let title = chip?.title;
 	const connected = (is, why) => {
 		if (!chip) return;
 		chip.classList.toggle("cut", !is);
-		if (why) chip.title = why;
+		chip.title = !is && why || title;
 		const stale = chip.querySelector(".stale");
 		if (stale) stale.hidden = is;
 	};
@@ -128,15 +129,33 @@
 			}, 2 * (performance.now() - began));
 		});
 	};
+	// The node says something every 10 s at least. Where it does not it hangs, or the way to it is gone.
+	let silence = 0;
+	const heard = () => {
+		clearTimeout(silence);
+		silence = setTimeout(() => {
+			connected(false, "Nothing has come from this node for 25 s.");
+			leave();
+			follow();
+		}, 25000);
+	};
 	const follow = () => {
 		if (events || ended || document.hidden) return;
 		events = new EventSource(`${live}&has=${has}`);
+		heard();
 		const on = (name, then) => events.addEventListener(name, (e) => {
+			heard();
 			connected(name !== "away" && name !== "error", e.data && name === "away" ? JSON.parse(e.data).why : "");
 			then(e.data ? JSON.parse(e.data) : {});
 		});
 		on("open", () => patience = 1000);
 		on("away", () => {});
+		on("beat", () => {});
+		on("node", (p) => {
+			title = chip.title = p.title;
+			chip.classList.toggle("away", p.away);
+			chip.querySelector(".soft").textContent = p.says;
+		});
 		on("change", load);
 		on("whole", (p) => {
 			[lines, has] = [p.text.split("\n"), p.id];
@@ -170,6 +189,7 @@
 		});
 	};
 	const leave = () => {
+		clearTimeout(silence);
 		if (events) events.close();
 		events = null;
 	};
