@@ -8,25 +8,25 @@ import (
 	"github.com/ramet-run/ramet/domain"
 )
 
-// ansi cuts a line at the escape sequences by which terminals change colours, and keeps
-// the colours. Other sequences are left out, and what else would act is a question mark.
+// ansi cuts a line at the escape sequences by which terminals change how text looks, and keeps what a page can show of
+// that. Other sequences are left out whole, with what they carry, and what else would act is a question mark.
 //
-// Source: ECMA-48, section 5.4, and SGR in 8.3.117.
+// Source: ECMA-48, sections 5.3 to 5.6, and SGR in 8.3.117.
 func ansi(line string) (spans []styled) {
-	class := ""
+	var look looks
 	var text strings.Builder
 	flush := func() {
 		if text.Len() > 0 {
-			spans = append(spans, styled{class, text.String()})
+			spans = append(spans, styled{look.class(), text.String()})
 			text.Reset()
 		}
 	}
 	for len(line) > 0 {
-		if rest, params, final, ok := cutSequence(line); ok {
-			line = rest
-			if final == 'm' {
+		if n, params, colours := sequence(line); n > 0 {
+			line = line[n:]
+			if colours {
 				flush()
-				class = sgr(class, params)
+				look.change(params)
 			}
 			continue
 		}
@@ -45,58 +45,134 @@ func ansi(line string) (spans []styled) {
 	return spans
 }
 
-// maxSequence bounds an escape sequence, in bytes: what is longer is text.
-const maxSequence = 64
+const (
+	// maxSequence bounds a control sequence, and maxString a string of an escape sequence, such as a title or the address
+	// of a link, in bytes: what is longer is text.
+	maxSequence = 64
+	maxString   = 2048
+)
 
-// cutSequence takes a control sequence from the beginning of a line.
-func cutSequence(line string) (rest, params string, final byte, ok bool) {
-	if !strings.HasPrefix(line, "\x1b[") {
-		return line, "", 0, false
+// sequence is how many bytes of a line are an escape sequence at its beginning, and the parameters of one that selects
+// how text looks.
+func sequence(line string) (n int, params string, colours bool) {
+	if len(line) < 2 || line[0] != '\x1b' {
+		return 0, "", false
 	}
-	for i := 2; i < len(line) && i < maxSequence; i++ {
-		if b := line[i]; b >= 0x40 && b <= 0x7e {
-			return line[i+1:], line[2:i], b, true
-		} else if b < 0x20 || b > 0x3f {
-			break
+	switch kind := line[1]; {
+	case kind == '[':
+		for i := 2; i < min(len(line), maxSequence); i++ {
+			if b := line[i]; b >= 0x40 && b <= 0x7e {
+				return i + 1, line[2:i], b == 'm'
+			} else if b < 0x20 || b > 0x3f {
+				break
+			}
+		}
+	case strings.IndexByte("]PX^_", kind) >= 0: // a string, which a bell or a string terminator ends
+		for i := 2; i < min(len(line), maxString); i++ {
+			if line[i] == '\a' {
+				return i + 1, "", false
+			} else if strings.HasPrefix(line[i:], "\x1b\\") {
+				return i + 2, "", false
+			}
+		}
+	default: // of one character, which others may stand before
+		for i := 1; i < min(len(line), maxSequence); i++ {
+			if b := line[i]; b >= 0x30 && b <= 0x7e {
+				return i + 1, "", false
+			} else if b < 0x20 || b > 0x2f {
+				break
+			}
 		}
 	}
-	return line, "", 0, false
+	return 0, "", false
 }
 
-// sgr is the class of a text after a sequence that selects how it looks: one colour, and
-// whether it is bold. Other looks are passed over.
-func sgr(class, params string) string {
-	bold, colour := strings.Contains(class, "bold"), ""
-	for word := range strings.FieldsSeq(class) {
-		if strings.HasPrefix(word, "ansi-") {
-			colour = word
+// looks is how text looks: one colour of eight, and what else is done to it.
+type looks struct {
+	colour                      string
+	bold, under, struck, turned bool
+}
+
+func (l looks) class() string {
+	var words []string
+	for _, w := range []struct {
+		is   bool
+		name string
+	}{{l.colour != "", l.colour}, {l.bold, "bold"}, {l.under, "under"}, {l.struck, "struck"}, {l.turned, "turned"}} {
+		if w.is {
+			words = append(words, w.name)
 		}
 	}
-	codes := strings.Split(params, ";")
+	return strings.Join(words, " ")
+}
+
+// change takes the parameters of a sequence. What a page does not show, such as grounds, is passed over.
+func (l *looks) change(params string) {
+	codes := strings.Split(strings.ReplaceAll(params, ":", ";"), ";")
+	number := func(i int) int {
+		if i >= len(codes) {
+			return 0
+		}
+		n, _ := strconv.Atoi(codes[i]) // none is 0
+		return n
+	}
 	for i := 0; i < len(codes); i++ {
-		n, err := strconv.Atoi(codes[i])
-		if err != nil {
-			n = 0 // none is 0
-		}
-		switch {
+		switch n := number(i); {
 		case n == 0:
-			bold, colour = false, ""
+			*l = looks{}
 		case n == 1:
-			bold = true
+			l.bold = true
 		case n == 22:
-			bold = false
+			l.bold = false
+		case n == 4, n == 24:
+			l.under = n == 4
+		case n == 7, n == 27:
+			l.turned = n == 7
+		case n == 9, n == 29:
+			l.struck = n == 9
 		case n >= 30 && n <= 37:
-			colour = "ansi-" + strconv.Itoa(n-30)
+			l.colour = eighth(n - 30)
 		case n >= 90 && n <= 97:
-			colour = "ansi-" + strconv.Itoa(n-90)
+			l.colour = eighth(n - 90)
 		case n == 39:
-			colour = ""
-		case n == 38, n == 48: // of 256 or of all colours: its numbers are not ours
-			i = len(codes)
+			l.colour = ""
+		case (n == 38 || n == 48) && number(i+1) == 5:
+			if n == 38 {
+				l.colour = of256(number(i + 2))
+			}
+			i += 2
+		case (n == 38 || n == 48) && number(i+1) == 2:
+			if n == 38 {
+				l.colour = nearest(number(i+2), number(i+3), number(i+4))
+			}
+			i += 4
 		}
 	}
-	if bold {
-		return strings.TrimSpace(colour + " bold")
+}
+
+// eighth is one of the eight colours that the page has.
+func eighth(n int) string { return "ansi-" + strconv.Itoa(n) }
+
+// of256 is the one of eight that is nearest to one of 256: 16, a cube of 6 by 6 by 6, and 24 greys.
+func of256(n int) string {
+	switch {
+	case n < 16:
+		return eighth(max(0, n) % 8)
+	case n < 232:
+		level := func(n int) int { return n % 6 * 51 }
+		return nearest(level((n-16)/36), level((n-16)/6), level(n-16))
 	}
-	return colour
+	grey := (n - 232) * 11
+	return nearest(grey, grey, grey)
+}
+
+// nearest is the one of eight that has the same of red, green and blue, each from 0 to 255.
+func nearest(red, green, blue int) string {
+	n := 0
+	for bit, part := range []int{red, green, blue} {
+		if part > 100 {
+			n |= 1 << bit
+		}
+	}
+	return eighth(n)
 }
