@@ -281,7 +281,12 @@ func (s *sketch) drawn() *drawnMachine {
 		}
 		m.Ways = append(m.Ways, w)
 	}
-	besideLines(m.Ways)
+	besideLines(m.Ways, m.Nodes)
+	for _, w := range m.Ways {
+		if w.Label != "" {
+			m.Height = max(m.Height, w.Y+labelUnder)
+		}
+	}
 	// What an instance took is drawn over the rest.
 	slices.SortStableFunc(m.Ways, func(a, b drawnWay) int {
 		switch {
@@ -312,9 +317,9 @@ const (
 	labelSteps = 24
 )
 
-// besideLines places labels where no line is and no other label: above the line that goes highest of those that lead on
+// besideLines places labels where no line is, no state and no other label: above the line that goes highest of those that lead on
 // from a state, below the others, and as near as there is room.
-func besideLines(ways []drawnWay) {
+func besideLines(ways []drawnWay, states []stateBox) {
 	lines, highest := make([][]blueprint.Spot, len(ways)), map[string]float64{}
 	for i := range ways {
 		lines[i] = pointsOf(ways[i].Path)
@@ -338,7 +343,7 @@ func besideLines(ways []drawnWay) {
 			if at.Y += step * float64(n/2); n%2 == 1 {
 				at.Y = w.Y - step*float64(n/2+1)
 			}
-			if at.free(lines, placed) {
+			if at.Y >= labelHigh && at.free(lines, placed, states) {
 				w.Y = at.Y
 				break
 			}
@@ -364,8 +369,14 @@ func edgeOf(line []blueprint.Spot, w *drawnWay, step float64) float64 {
 	return high - labelUnder - 2
 }
 
-// free reports whether no line goes through a label, and no other label stands there.
-func (w *drawnWay) free(lines [][]blueprint.Spot, placed []*drawnWay) bool {
+// free reports whether no line goes through a label, and no state and no other label stands there.
+func (w *drawnWay) free(lines [][]blueprint.Spot, placed []*drawnWay, states []stateBox) bool {
+	for i := range states {
+		b, half := &states[i], w.wide()/2+labelUnder
+		if w.X+half > b.X && w.X-half < b.X+b.Width && w.Y+2*labelUnder > b.Y && w.Y-labelHigh < b.Y+b.Height {
+			return false
+		}
+	}
 	for _, line := range lines {
 		for _, p := range line {
 			if math.Abs(p.X-w.X) <= w.wide()/2 && p.Y > w.Y-labelHigh+labelUnder && p.Y < w.Y+labelUnder {

@@ -6,13 +6,21 @@ import (
 	"github.com/ramet-run/ramet/blueprint"
 )
 
-// TestNoLabelStandsOnALine draws a saga of seven states in which three lead to one, and holds that no line
-// goes through a label.
+// TestNoLabelStandsOnALine draws a saga of seven states in which three lead to one, and one whose labels are as long as
+// states stand apart, and holds that no line goes through a label, and that none touches a state.
 func TestNoLabelStandsOnALine(t *testing.T) {
-	s := &sketch{at: map[string]int{}, legs: map[leg]*along{}}
-	for _, w := range [][3]string{{"new", "quoting", "Asked"}, {"quoting", "quoted", "Quoted"}, {"quoted", "paying", "Accepted"}, {"paying", "under-way", "Paid"},
+	labelsStandFree(t, 12, [][3]string{{"new", "quoting", "Asked"}, {"quoting", "quoted", "Quoted"}, {"quoted", "paying", "Accepted"}, {"paying", "under-way", "Paid"},
 		{"under-way", "ended", "Back"}, {"refunding", "ended", "Refunded"}, {"quoting", "refunding", "Cancelled"}, {"quoted", "refunding", "Cancelled"},
-		{"paying", "refunding", "Cancelled"}, {"under-way", "refunding", "Cancelled"}, {"quoted", "quoting", "Asked"}, {"paying", "quoted", "Quoted"}} {
+		{"paying", "refunding", "Cancelled"}, {"under-way", "refunding", "Cancelled"}, {"quoted", "quoting", "Asked"}, {"paying", "quoted", "Quoted"}})
+	labelsStandFree(t, 7, [][3]string{{"new", "reserving", "OrderPlaced"}, {"reserving", "paying", "reserve-stock.Succeeded"},
+		{"paying", "shipping", "charge-card.Succeeded"}, {"shipping", "shipped", "ship-parcel.Succeeded"}, {"reserving", "cancelled", "reserve-stock.Failed"},
+		{"paying", "cancelled", "OrderCancelled"}, {"shipping", "cancelled", "ship-parcel.Failed"}, {"reserving", "stuck", "OrderCancelled"}})
+}
+
+func labelsStandFree(t *testing.T, want int, ways [][3]string) {
+	t.Helper()
+	s := &sketch{at: map[string]int{}, legs: map[leg]*along{}}
+	for _, w := range ways {
 		a := s.leg(w[0], w[1])
 		a.events = append(a.events, w[2])
 	}
@@ -33,11 +41,11 @@ func TestNoLabelStandsOnALine(t *testing.T) {
 				others = append(others, &m.Ways[n])
 			}
 		}
-		if !w.free(lines, others) {
-			t.Errorf("%s, at %.0f %.0f, stands on a line or on another label", w.Title, w.X, w.Y)
+		if !w.free(lines, others, m.Nodes) {
+			t.Errorf("%s, at %.0f %.0f, stands on a line, on a state or on another label", w.Title, w.X, w.Y)
 		}
 	}
-	if labels < 12 {
+	if labels < want {
 		t.Errorf("got %d labels", labels)
 	}
 }
