@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/escape"
 )
 
 // EncodeLog writes one line of a job's log as a list item; see [LogText].
@@ -28,16 +29,19 @@ func DecodeLog(item string) domain.Log {
 }
 
 // LogText is one line of a log, whoever said it: no character in it ends a line, moves what
-// shows it, or begins an escape sequence but one that chooses colours, as many programs write.
-// A space stands for each other control character but a tab; what is no UTF-8 is U+FFFD.
+// shows it, or begins an escape sequence but one that chooses colours, as many programs write:
+// others, such as one that sets a terminal's title, are left out with what they carry. A space
+// stands for each other control character but a tab; what is no UTF-8 is U+FFFD.
 func LogText(line string) string {
 	if !slices.ContainsFunc([]byte(line), func(b byte) bool { return b < ' ' || b >= 0x7f }) {
 		return line // most lines by far
 	}
 	var text strings.Builder
 	for len(line) > 0 {
-		if n := colourSequence(line); n > 0 {
-			text.WriteString(line[:n])
+		if n, _, colours := escape.Sequence(line); n > 0 {
+			if colours {
+				text.WriteString(line[:n])
+			}
 			line = line[n:]
 			continue
 		}
@@ -49,23 +53,4 @@ func LogText(line string) string {
 		text.WriteRune(r)
 	}
 	return text.String()
-}
-
-// maxColourSequence bounds a sequence that is taken for one of colours, in bytes.
-const maxColourSequence = 64
-
-// colourSequence is how long a sequence is with which a text begins and that chooses colours; 0
-// where it begins with none.
-//
-// Source: ECMA-48, 8.3.117 (SGR).
-func colourSequence(text string) int {
-	if !strings.HasPrefix(text, "\x1b[") {
-		return 0
-	}
-	params := text[2:min(len(text), maxColourSequence)]
-	end := strings.IndexFunc(params, func(r rune) bool { return (r < '0' || r > '9') && r != ';' && r != ':' })
-	if end < 0 || params[end] != 'm' {
-		return 0
-	}
-	return 2 + end + 1
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ramet-run/ramet/domain"
+	"github.com/ramet-run/ramet/internal/escape"
 )
 
 // ansi cuts a line at the escape sequences by which terminals change how text looks, and keeps what a page can show of
@@ -22,7 +23,7 @@ func ansi(line string) (spans []styled) {
 		}
 	}
 	for len(line) > 0 {
-		if n, params, colours := sequence(line); n > 0 {
+		if n, params, colours := escape.Sequence(line); n > 0 {
 			line = line[n:]
 			if colours {
 				flush()
@@ -43,48 +44,6 @@ func ansi(line string) (spans []styled) {
 	}
 	flush()
 	return spans
-}
-
-const (
-	// maxSequence bounds a control sequence, and maxString a string of an escape sequence, such as a title or the address
-	// of a link, in bytes: what is longer is text.
-	maxSequence = 64
-	maxString   = 2048
-)
-
-// sequence is how many bytes of a line are an escape sequence at its beginning, and the parameters of one that selects
-// how text looks.
-func sequence(line string) (n int, params string, colours bool) {
-	if len(line) < 2 || line[0] != '\x1b' {
-		return 0, "", false
-	}
-	switch kind := line[1]; {
-	case kind == '[':
-		for i := 2; i < min(len(line), maxSequence); i++ {
-			if b := line[i]; b >= 0x40 && b <= 0x7e {
-				return i + 1, line[2:i], b == 'm'
-			} else if b < 0x20 || b > 0x3f {
-				break
-			}
-		}
-	case strings.IndexByte("]PX^_", kind) >= 0: // a string, which a bell or a string terminator ends
-		for i := 2; i < min(len(line), maxString); i++ {
-			if line[i] == '\a' {
-				return i + 1, "", false
-			} else if strings.HasPrefix(line[i:], "\x1b\\") {
-				return i + 2, "", false
-			}
-		}
-	default: // of one character, which others may stand before
-		for i := 1; i < min(len(line), maxSequence); i++ {
-			if b := line[i]; b >= 0x30 && b <= 0x7e {
-				return i + 1, "", false
-			} else if b < 0x20 || b > 0x2f {
-				break
-			}
-		}
-	}
-	return 0, "", false
 }
 
 // looks is how text looks: one colour of eight, and what else is done to it.
