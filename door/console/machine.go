@@ -21,7 +21,7 @@ import (
 const (
 	stateWidth  = 156.0
 	stateHeight = boxHeight
-	stateGap    = 150.0 // the event is written there
+	stateGap    = 164.0 // the event is written there
 	// backDrop is how far below all boxes the first way back goes, backNext how far below it each other.
 	backDrop = 30.0
 	backNext = 20.0
@@ -372,7 +372,7 @@ func edgeOf(line []blueprint.Spot, w *drawnWay, step float64) float64 {
 // free reports whether no line goes through a label, and no state and no other label stands there.
 func (w *drawnWay) free(lines [][]blueprint.Spot, placed []*drawnWay, states []stateBox) bool {
 	for i := range states {
-		b, half := &states[i], w.wide()/2+labelUnder
+		b, half := &states[i], w.wide()/2+labelHigh/2
 		if w.X+half > b.X && w.X-half < b.X+b.Width && w.Y+2*labelUnder > b.Y && w.Y-labelHigh < b.Y+b.Height {
 			return false
 		}

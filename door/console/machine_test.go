@@ -9,7 +9,8 @@ import (
 // TestNoLabelStandsOnALine draws a saga of seven states in which three lead to one, and one whose labels are as long as
 // states stand apart, and holds that no line goes through a label, and that none touches a state.
 func TestNoLabelStandsOnALine(t *testing.T) {
-	labelsStandFree(t, 12, [][3]string{{"new", "quoting", "Asked"}, {"quoting", "quoted", "Quoted"}, {"quoted", "paying", "Accepted"}, {"paying", "under-way", "Paid"},
+	labelsStandFree(t, 12, [][3]string{{"new", "quoting", "Asked"}, {"quoting", "quoted", "Quoted"}, {"quoted", "paying", "Accepted"},
+		{"paying", "under-way", "Paid"},
 		{"under-way", "ended", "Back"}, {"refunding", "ended", "Refunded"}, {"quoting", "refunding", "Cancelled"}, {"quoted", "refunding", "Cancelled"},
 		{"paying", "refunding", "Cancelled"}, {"under-way", "refunding", "Cancelled"}, {"quoted", "quoting", "Asked"}, {"paying", "quoted", "Quoted"}})
 	labelsStandFree(t, 7, [][3]string{{"new", "reserving", "OrderPlaced"}, {"reserving", "paying", "reserve-stock.Succeeded"},
