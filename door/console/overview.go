@@ -242,7 +242,7 @@ func (v *visit) figures(flows []domain.Flow, jobs []*domain.Job) (list []figure,
 	}
 	badClass := failed // the count has scripts that failed and what crashed
 	if bad == 0 {
-		badClass = skipped // a colour is for what somebody should look at
+		badClass = succeeded // none is well
 	}
 	now := v.now.Unix() / 60
 	note := "jobs, and flows as a whole; " + rateText(hour, now-1) + soFarText(hour, now)

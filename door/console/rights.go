@@ -71,7 +71,7 @@ func (v *visit) membersPage() error {
 			t.Rows = append(t.Rows, row{Link: "", Cells: []entry{words(actorText(id)), words(string(r.role)), words(r.may), {Actions: v.revokeRole(id, r.role)}}})
 		}
 	}
-	s := &sentence{State: state{"members", waiting}, Text: "You are " + v.roleHere(&shown.Tenant) + " in context " + contextName(v.tenant) + "."}
+	s := &sentence{State: state{"members", succeeded}, Text: "You are " + v.roleHere(&shown.Tenant) + " in context " + contextName(v.tenant) + "."}
 	intro := ""
 	if hooks := shown.On.Names(); hooks != "" {
 		intro = "Flows that have no hooks of their own call those of the context: " + hooks + "."
