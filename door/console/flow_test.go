@@ -24,6 +24,24 @@ steps:
 output: {rate: rates.rate}
 `
 
+// TestALargeDrawingIsEnteredWithoutScript: of one that is higher or wider than the window the first step may be out of sight.
+func TestALargeDrawingIsEnteredWithoutScript(t *testing.T) {
+	r := newRig(t)
+	text := "name: a\nsteps:\n  - {name: root, kind: approval}\n"
+	for i := range 30 {
+		text += fmt.Sprintf("  - {name: s%d, needs: root, script: say %d, script_type: words}\n", i, i)
+	}
+	large, small := r.flow(text), r.flow("name: b\nsteps: [{name: root, kind: approval}]")
+	b := r.as(reader)
+	a := b.get(200, path("flows/%d?step=s7", large))
+	b.has(a, `href="#step-here"`, "Into the drawing")
+	_, here, _ := strings.Cut(a.text, `data-step="s7"`)
+	if here, _, _ = strings.Cut(here, ">"); !strings.Contains(here, `id="step-here"`) || strings.Count(a.text, `id="step-here"`) != 1 {
+		t.Errorf("the chosen step is not the place, or not the only one: %s", here)
+	}
+	b.hasNot(b.get(200, path("flows/%d", small)), "step-here") // all of it is there
+}
+
 func TestAFlowThatFailedSaysWhatAndOffersToMendIt(t *testing.T) {
 	r := newRig(t)
 	id := r.flow(nightly)

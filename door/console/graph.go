@@ -25,6 +25,8 @@ const (
 	fitMost = 1600.0
 	// fitLeast is down to which width it is shrunk: what is narrower is drawn as it is.
 	fitLeast = 900.0
+	// partMost is up to which height, in pixels, all of a drawing is in the window.
+	partMost = 500.0
 	// boxLetters are those of a name that fit into a box; the whole is in its title.
 	boxLetters = 16
 )
@@ -43,6 +45,9 @@ type graph struct {
 	TooMany string
 }
 
+// Large reports whether a window has only a part of it.
+func (g *graph) Large() bool { return len(g.Nodes) > 0 && (g.Height > partMost || !g.Fits) }
+
 // node is a step's box.
 type node struct {
 	blueprint.Box
@@ -51,6 +56,7 @@ type node struct {
 	Cut    bool // Short is not all of its name
 	Pile   bool // many jobs
 	Chosen bool
+	Here   bool // where who has no script is led in a drawing of which the window has a part
 	// Bar is how far the step is, in pixels of the box.
 	Bar string
 }
@@ -90,6 +96,9 @@ func (v *visit) graphOf(f *domain.FlowView, chosen *stepRow) *graph {
 		}
 		n.Cut = n.Short != n.Plain()
 		d.Nodes = append(d.Nodes, n)
+	}
+	if d.Large() {
+		d.Nodes[max(0, slices.IndexFunc(d.Nodes, func(n *node) bool { return n.Chosen }))].Here = true
 	}
 	for i, e := range g.Edges {
 		d.Edges = append(d.Edges, edge{placed.Edges[i], d.Nodes[e.From].State.Class, d.Nodes[e.From].Name, d.Nodes[e.To].Name})

@@ -421,7 +421,8 @@ func (v *visit) findInLog(p api.JobParams, j *domain.Job, l *jobLog) error {
 // jobLog reads a page of a job's log: that of the address, else the last of a job that lives, which is followed, or
 // that went wrong, as it says there why, and the first of one that ended well.
 func (v *visit) jobLog(p api.JobParams, j *domain.Job) (*jobLog, error) {
-	l := &jobLog{Of: v.path("jobs/%d/%d/log?attempt=%d", p.Caller, p.ID, j.Attempt), Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID), Here: v.path("jobs/%d/%d", p.Caller, p.ID),
+	l := &jobLog{Of: v.path("jobs/%d/%d/log?attempt=%d", p.Caller, p.ID, j.Attempt),
+		Download: v.path("jobs/%d/%d/log.txt", p.Caller, p.ID), Here: v.path("jobs/%d/%d", p.Caller, p.ID),
 		Find: domain.CutText(v.r.FormValue("find"), maxQuery)}
 	if strings.TrimSpace(l.Find) != "" { // blanks before and behind are looked for, too
 		return l, v.findInLog(p, j, l)

@@ -146,7 +146,8 @@ func TestWhoComesLaterIsShownNothingOlder(t *testing.T) {
 	first, end := r.followPage(admin, "operate/bans")
 	defer end()
 	first.until("Nothing is held up")
-	do(r, admin, api.BanSet, api.BanParams{In: 7, BanInput: api.BanInput{BanScope: domain.BanScope{Kind: domain.BanContext, Context: 7}, Level: domain.BanPick, Reason: "r"}})
+	whole := domain.BanScope{Kind: domain.BanContext, Context: 7}
+	do(r, admin, api.BanSet, api.BanParams{In: 7, BanInput: api.BanInput{BanScope: whole, Level: domain.BanPick, Reason: "r"}})
 	later, end := r.followPage(admin, "operate/bans")
 	defer end()
 	for len(later.lines) == 0 && later.next() {

@@ -101,6 +101,36 @@ func TestAPageSaysThatItsNodeHangs(t *testing.T) {
 	}
 }
 
+// TestFitShowsAllOfADrawing: also of one that is much higher than the window.
+func TestFitShowsAllOfADrawing(t *testing.T) {
+	b := chromiumtest.Start(t)
+	n := startNode(t)
+	var text strings.Builder
+	text.WriteString("name: fan\nsteps:\n  - {name: root, kind: approval}\n")
+	for i := range 40 {
+		fmt.Fprintf(&text, "  - {name: s%d, needs: root, script: \"print(%[1]d);\", script_type: rhai}\n", i)
+	}
+	n.run("flow", "submit", n.file(text.String()))
+	base := n.signIn(b)
+	b.See(1280, 844, "light")
+	visit(b, base+"c/1/flows/1", "needs approval")
+	b.Do(chromedp.Click("[data-zoom=fit]"))
+	if over := chromiumtest.Eval[[]int](b, `(() => { const g = document.querySelector(".graph");
+		return [g.scrollWidth - g.clientWidth, g.scrollHeight - g.clientHeight]; })()`); over[0] > 0 || over[1] > 0 {
+		t.Errorf("after Fit %v pixels are out of sight", over)
+	}
+	before := chromiumtest.Eval[float64](b, `document.querySelector(".graph svg").getBoundingClientRect().height`)
+	b.Do(chromedp.Click("[data-zoom='0.8']"))
+	if after := chromiumtest.Eval[float64](b, `document.querySelector(".graph svg").getBoundingClientRect().height`); after > before {
+		t.Errorf("smaller made a drawing of %v pixels one of %v", before, after)
+	}
+	n.run("flow", "pause", "1")
+	b.Until(`document.querySelector("main").innerText.includes("It is paused")`)
+	if after := chromiumtest.Eval[float64](b, `document.querySelector(".graph svg").getBoundingClientRect().height`); after > before {
+		t.Errorf("a change of the flow made a drawing of %v pixels one of %v", before, after)
+	}
+}
+
 // TestNewRowsPushNothing: the rows that one looks at stay where they are until one asks for
 // the others.
 func TestNewRowsPushNothing(t *testing.T) {

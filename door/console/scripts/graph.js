@@ -66,9 +66,10 @@
 			const by = e.target.dataset.zoom;
 			if (!by) return;
 			const now = scale || svg.getBoundingClientRect().width / whole.width;
-			scale = by === "fit" ? (graph.clientWidth - 2) / whole.width : Math.min(Math.max(now * by, 0.15), 3);
-			svg.classList.remove("fit");
-			svg.dataset.zoomed = ""; // a live page keeps the size
+			const high = parseFloat(getComputedStyle(graph).maxHeight); // as high as it may become
+			const all = Math.min((graph.clientWidth - 2) / whole.width, (high - 2) / whole.height);
+			scale = Math.min(by === "fit" ? all : Math.max(now * by, Math.min(0.15, all)), 3);
+			svg.dataset.zoomed = ""; // a live page keeps the size, and it fits no more by itself
 			svg.setAttribute("width", whole.width * scale);
 			svg.setAttribute("height", whole.height * scale);
 		});

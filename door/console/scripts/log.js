@@ -15,6 +15,7 @@
 		log.scrollTop = log.scrollHeight;
 		at = log.scrollTop;
 	};
+	control("wrap").parentElement.hidden = false;
 	control("wrap").addEventListener("change", (e) => log.classList.toggle("wrap", e.target.checked));
 	const leave = () => {
 		if (!follow?.checked) return;
