@@ -78,7 +78,7 @@ func TestASagaWithItsInstances(t *testing.T) {
 
 	a := b.get(200, path("sagas/order/instance?id=ann"))
 	b.has(a, "held → open", "open → held", "open to held: Held, taken as number 2, 4", "held to open: Freed, taken as number 3",
-		"<title>held, running, is here now", `class="edge" d="M482 `, "open to shipped: Shipped<", "ends, succeeded", `data-live="/console/live?page=`, "Pause",
+		"<title>held, running, is here now", `class="edge" d="M496 `, "open to shipped: Shipped<", "ends, succeeded", `data-live="/console/live?page=`, "Pause",
 		"ramet saga history order ann --context 7")
 	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=data")), "&#34;last&#34;: &#34;Held&#34;", "ramet saga show order ann --context 7")
 	b.has(b.get(200, path("sagas/order/instance?id=ann&tab=steps")), "It has asked for no effect")
