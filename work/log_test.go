@@ -305,7 +305,7 @@ func TestNobodyWritesLinesOfOthers(t *testing.T) {
 				got = append(got, l.Line)
 			}
 		}
-		if want := []string{"one", "two three [2J  four\x1b[31m"}; !slices.Equal(got, want) {
+		if want := []string{"one", "two three  four\x1b[31m"}; !slices.Equal(got, want) {
 			t.Errorf("job %d: %s has %q, want %q", id, stream, got, want)
 		}
 	}
