@@ -52,8 +52,11 @@ func (w Worker) Owner() string { return fmt.Sprintf("%s%d/%s", OutsideOwner, w.A
 func (w Worker) RunnerID() RunnerID {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w.Owner()))
-	return RunnerID(h.Sum32() | 1<<31)
+	return RunnerID(h.Sum32()) | FirstWorkerID
 }
+
+// FirstWorkerID is where the ids of workers begin.
+const FirstWorkerID RunnerID = 1 << 31
 
 // WorkerAsk is what a worker asks for.
 type WorkerAsk struct {

@@ -11,9 +11,6 @@ import (
 
 // This file has the rule for runners.
 
-// workerIDs is where the ids of workers begin, as [domain.Worker.RunnerID] makes them.
-const workerIDs = 1 << 31
-
 var leaveWorker = &Rule{needs: always(layout.RunnerWorker), decide: decideLeaveWorker}
 
 // decideLeaveWorker leaves the record of a worker to the node, which writes it when the worker
@@ -23,7 +20,8 @@ func decideLeaveWorker(_ *Request, c *Change, seen Seen) (Outcome, error) {
 	if name := seen.get(layout.RunnerWorker); name != "" {
 		return Outcome{}, domain.Conflictf("%s is the worker %s, which leaves by itself; the node writes its record", c.Key, name)
 	}
-	if id, err := strconv.ParseUint(strings.TrimPrefix(c.Key, layout.RunnerPrefix), 10, 32); err == nil && id >= workerIDs && len(c.Set) > 0 {
+	id, err := strconv.ParseUint(strings.TrimPrefix(c.Key, layout.RunnerPrefix), 10, 32)
+	if err == nil && domain.RunnerID(id) >= domain.FirstWorkerID && len(c.Set) > 0 {
 		return Outcome{}, domain.Forbiddenf("%s: such high numbers are those of workers; the node writes the record of one when it asks for jobs", c.Key)
 	}
 	return Outcome{Guards: []string{layout.RunnerWorker}}, nil
@@ -48,7 +46,7 @@ func MayTakeFor(id domain.RunnerID, who domain.ActorID, seen Seen) error {
 	switch worker := seen.get(layout.RunnerWorker); {
 	case worker != "" && seen.get(layout.RunnerActor) != strconv.FormatUint(uint64(who), 10):
 		return domain.Forbiddenf("what is for runner %d alone is taken by the worker %s of its actor, and that is not actor %d", id, worker, who)
-	case !seen.There && id >= workerIDs:
+	case !seen.There && id >= domain.FirstWorkerID:
 		return domain.Forbiddenf("what is for runner %d alone is a worker's, and none of that number is listed; see `ramet runner list`", id)
 	}
 	return nil

@@ -318,7 +318,8 @@ func (r *reasons) count(kind string, state any) { r.seen[fmt.Sprint(kind, " ", s
 // something, none calls fine, stuck, done or lost.
 func TestExplainListsAuditAndDoctorAgree(t *testing.T) {
 	seen := map[string]int{}
-	seeds := watched.Rounds(150, 15)
+	const all = 150 // of which each state below comes
+	seeds := watched.Rounds(all, 15)
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			b := memboard.Open()
@@ -344,7 +345,7 @@ func TestExplainListsAuditAndDoctorAgree(t *testing.T) {
 		"schedule paused", "schedule lacks", "schedule refused", "schedule waits", "schedule on", "listener paused", "listener lacks", "listener waits",
 		"instance held", "instance paused", "instance stuck", "instance timer", "instance events", "instance ended", "message moves", "message mended",
 		"message held", "effect breaker open", "effect on trial"} {
-		if seen[want] == 0 && seeds == 150 {
+		if seen[want] == 0 && seeds == all {
 			t.Errorf("there was no %s, but %v", want, seen)
 		}
 	}

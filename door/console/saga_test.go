@@ -236,8 +236,9 @@ func TestAnInstanceShowsItsWork(t *testing.T) {
 	}
 	b := r.as(reader)
 	work := path("sagas/trip/instance?id=ann&tab=steps")
-	testwait.Until(t, "it is held", func() bool {
-		return strings.Contains(b.get(statusAny, work).text, "no seat")
+	testwait.Until(t, "it is held, and what it has asked for went out", func() bool {
+		text := b.get(statusAny, work).text
+		return strings.Contains(text, "no seat") && strings.Contains(text, "Its outbox is empty.")
 	})
 	a := b.get(200, work)
 	b.has(a, ">room<", `href="/console/c/7/effect?name=go"`, "asked for", "TooLate", "its program", "Freed", "Order/ann", "&lt;b&gt;no seat&lt;/b&gt;",

@@ -36,6 +36,9 @@ const (
 	stranger = servicetest.Stranger
 )
 
+// quiet is for those whose log nobody reads.
+var quiet = slog.New(slog.DiscardHandler)
+
 // rig is the door on a real engine with a memory board and a runner whose
 // scripts are lines of words: see lineScript.
 type rig struct {
@@ -249,7 +252,7 @@ func (r *rig) listenSocket() string {
 		r.Fatal(err)
 	}
 	path := filepath.Join(dir, "s")
-	ln, err := http.ListenSocket(path, nil, nil)
+	ln, err := http.ListenSocket(path, quiet, nil)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -111,14 +111,11 @@ func ListenTCP(address, cert, key string) (net.Listener, error) {
 // dead node left there is removed. What must be there before anybody can
 // connect is made by first, which is called when the place is free; nil makes
 // nothing. A socket that is deleted while it is listened at is made anew, which
-// log says; nil says nothing.
+// log says.
 //
 // Errors: [domain.ErrConflict] when somebody answers there already;
 // [domain.ErrUnavailable]; those of first.
 func ListenSocket(path string, log *slog.Logger, first func() error) (net.Listener, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		c.Close()
 		return nil, domain.Conflictf("a node answers at %s already; stop it, or choose another data folder", path)

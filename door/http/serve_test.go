@@ -47,14 +47,14 @@ func TestTheSocketActsAsTheOperator(t *testing.T) {
 func TestASecondNodeOnTheSameSocket(t *testing.T) {
 	r := newRig(t)
 	path := r.listenSocket()
-	if _, err := http.ListenSocket(path, nil, nil); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "answers") {
+	if _, err := http.ListenSocket(path, quiet, nil); !errors.Is(err, domain.ErrConflict) || !strings.Contains(err.Error(), "answers") {
 		t.Errorf("got %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := http.ListenSocket(file, nil, nil); !errors.Is(err, domain.ErrConflict) {
+	if _, err := http.ListenSocket(file, quiet, nil); !errors.Is(err, domain.ErrConflict) {
 		t.Errorf("a file in the way: got %v", err)
 	}
 	// What a dead node left is no hindrance.
@@ -65,7 +65,7 @@ func TestASecondNodeOnTheSameSocket(t *testing.T) {
 	}
 	ln.(*net.UnixListener).SetUnlinkOnClose(false)
 	ln.Close()
-	ln, err = http.ListenSocket(dead, nil, nil)
+	ln, err = http.ListenSocket(dead, quiet, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestANodeRemovesOnlyItsOwnSocket(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		ln, err := http.ListenSocket(path, nil, nil)
+		ln, err := http.ListenSocket(path, quiet, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,15 +183,15 @@ func TestWhatIsMadeBeforeASocket(t *testing.T) {
 		return nil
 	}
 	broken := errors.New("the disk is full")
-	if _, err := http.ListenSocket(path, nil, func() error { return broken }); !errors.Is(err, broken) {
+	if _, err := http.ListenSocket(path, quiet, func() error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v, want %v", err, broken)
 	}
-	ln, err := http.ListenSocket(path, nil, first)
+	ln, err := http.ListenSocket(path, quiet, first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	if _, err := http.ListenSocket(path, nil, first); !errors.Is(err, domain.ErrConflict) || made != 1 {
+	if _, err := http.ListenSocket(path, quiet, first); !errors.Is(err, domain.ErrConflict) || made != 1 {
 		t.Errorf("got %v, made %d times, want a conflict and once", err, made)
 	}
 }
